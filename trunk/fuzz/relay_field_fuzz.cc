@@ -30,10 +30,12 @@ static std::string signed_text(std::string_view front) {
 }
 
 static void take_request(std::string_view text) {
-    const auto read = cluster::read_relay_request(text, kSecret, "GET", kTarget, kNow);
+    const auto read = cluster::read_relay_request(text, kSecret, "GET", "a.example", kTarget, kNow);
     if (read.ok()) {
-        const std::string again = cluster::write_relay_request(*read, kSecret, "GET", kTarget);
-        const auto twice = cluster::read_relay_request(again, kSecret, "GET", kTarget, kNow);
+        const std::string again =
+            cluster::write_relay_request(*read, kSecret, "GET", "a.example", kTarget);
+        const auto twice =
+            cluster::read_relay_request(again, kSecret, "GET", "a.example", kTarget, kNow);
         WEIR_CHECK(twice.ok() && *twice == *read);
     }
 }

@@ -150,6 +150,15 @@ NetAddress NetAddress::with_port(uint16_t port) const {
     return address;
 }
 
+NetAddress NetAddress::network() const {
+    if (is_v4()) {
+        return with_port(0);
+    }
+    V6 prefix = ip_;
+    std::fill(prefix.begin() + 8, prefix.end(), uint8_t{0});
+    return from_v6(prefix, 0);
+}
+
 std::string NetAddress::ip_text() const {
     char text[INET6_ADDRSTRLEN] = {};
     if (is_v4()) {

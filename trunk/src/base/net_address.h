@@ -74,6 +74,10 @@ class NetAddress {
 
     NetAddress with_port(uint16_t port) const;
 
+    // What counts as one address for limits: an IPv4 address, or the /64 that an IPv6 host has to
+    // itself. Without port and scope.
+    NetAddress network() const;
+
     bool same_ip(const NetAddress& other) const {
         return ip_ == other.ip_ && scope_ == other.scope_;
     }

@@ -28,13 +28,11 @@ Error check_group(const VhostConfig& section, const net::GroupAddress& group) {
 }
 
 Error check_rtsp(const VhostConfig& section, const net::SourceUrl& url) {
-    const bool allowed = std::ranges::any_of(section.allow_rtsp, [&](const std::string& host) {
-        return equals_ignore_case(host, url.host);
-    });
-    return allowed ? Error()
-                   : make_error(ErrorCode::kDenied,
-                                "streams of {} may not be asked for; add \"allow_rtsp {};\" to {}",
-                                log::escaped(url.host), log::escaped(url.host), section.title());
+    return net::is_one_of(section.allow_rtsp, url)
+               ? Error()
+               : make_error(ErrorCode::kDenied,
+                            "streams of {} may not be asked for; add \"allow_rtsp {};\" to {}",
+                            log::escaped(url.authority()), log::escaped(url.host), section.title());
 }
 
 }  // namespace
@@ -56,6 +54,7 @@ Result<net::SourceSpec> asked_source(const VhostConfig& section, const stream::S
         }
     } else {
         WEIR_TRY(check_rtsp(section, spec.url));
+        spec.only_servers = section.allow_rtsp;
     }
     return spec;
 }

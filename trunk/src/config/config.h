@@ -181,7 +181,7 @@ struct VhostConfig {
     std::vector<IpNetwork> allow_fcc;     // servers of fast channel change; empty: none
     std::string group_interface;          // where they are looked for; empty: the routes say it
     Millis group_linger{0};
-    std::vector<std::string> allow_rtsp;    // hosts whose streams may be asked for
+    std::vector<std::string> allow_rtsp;    // HOST or HOST:PORT whose streams may be asked for
     std::vector<VhostConfig> applications;  // those with a section; an application has none
 
     // "a.example", "a.example/vip": a name that no other section has.

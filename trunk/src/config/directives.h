@@ -70,6 +70,7 @@ enum class ValueType : uint8_t {
     kText,          // one word, or a text in quotes
     kPlace,         // a file or a URL
     kHosts,         // one or more names of hosts
+    kServers,       // one or more of HOST, HOST:PORT
     kOrigins,       // one or more of SCHEME://HOST[:PORT], or *
     kFrames,        // self, none, or one or more of SCHEME://HOST[:PORT], *
     kSecret,        // one or more secrets, or file:PATH; at least `min` bytes each

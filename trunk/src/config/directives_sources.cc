@@ -195,12 +195,13 @@ const Directive kSourceDirectives[] = {
      .apply = [](const Target& t, const Value& v) { t.vhost.allow_fcc = v.networks; }},
     {.name = "allow_rtsp",
      .contexts = kStreamContexts,
-     .type = ValueType::kHosts,
+     .type = ValueType::kServers,
      .effect = Effect::kNewConnections,
      .example = "camera.example.org",
      .doc = "RTSP servers whose streams may be asked for: `/rtsp/HOST[:PORT]/PATH` by HTTP gives a "
             "transport stream. Whoever asks makes the server connect there, so none may be asked "
-            "for unless this names it.",
+            "for unless this names it, and none may redirect to one that this does not name. "
+            "HOST:PORT allows that port alone, HOST any.",
      .apply = [](const Target& t, const Value& v) { t.vhost.allow_rtsp = v.words; }},
     {.name = "group_interface",
      .contexts = kStreamContexts,

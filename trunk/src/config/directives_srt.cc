@@ -34,6 +34,44 @@ const Directive kSrtDirectives[] = {
             "that have no field for it. The first that sends publishes, the others play. Without "
             "it such callers are refused.",
      .apply = [](const Target& t, const Value& v) { t.config.srt_server.default_stream = v.text; }},
+    {.name = "max_connections",
+     .contexts = kSrtServerContext,
+     .type = ValueType::kCount,
+     .default_text = "4000",
+     .min = 1,
+     .max = 1000000,
+     .effect = Effect::kNewConnections,
+     .doc = "SRT connections that come in, at the same time. They count against the "
+            "max_connections of the server too. One costs 0.1 MB.",
+     .apply =
+         [](const Target& t, const Value& v) {
+             t.config.srt_server.max_connections = static_cast<uint32_t>(v.number);
+         }},
+    {.name = "max_connections_per_ip",
+     .contexts = kSrtServerContext,
+     .type = ValueType::kCount,
+     .default_text = "256",
+     .min = 1,
+     .max = 1000000,
+     .special = "0",
+     .effect = Effect::kNewConnections,
+     .doc = "SRT connections from one address (IPv6: from one /64) at the same time, refused "
+            "during the handshake. Loopback is exempt. 0: any number.",
+     .apply =
+         [](const Target& t, const Value& v) {
+             t.config.srt_server.max_connections_per_ip = static_cast<uint32_t>(v.number);
+         }},
+    {.name = "max_bitrate",
+     .contexts = kSrtServerContext,
+     .type = ValueType::kBitrate,
+     .default_text = "50m",
+     .min = 1'000'000,
+     .max = 10'000'000'000,
+     .effect = Effect::kNewConnections,
+     .doc = "Bits per second of the largest stream that is published or played by SRT. With the "
+            "latency it gives the number of packets for which a connection has room; a stream of "
+            "a higher rate loses packets when the network does.",
+     .apply = [](const Target& t, const Value& v) { t.config.srt_server.max_bitrate = v.number; }},
     {.name = "srt_passphrase",
      .contexts = kSrtVhost,
      .type = ValueType::kSecret,

@@ -15,6 +15,9 @@ struct SrtServerConfig {
     bool enabled = false;
     std::vector<ListenAddress> listen;  // UDP
     std::string default_stream;         // APP/STREAM; empty: none
+    uint32_t max_connections = 0;
+    uint32_t max_connections_per_ip = 0;  // 0: any number
+    uint64_t max_bitrate = 0;             // bits per second
 
     bool operator==(const SrtServerConfig&) const = default;
 };

@@ -46,6 +46,8 @@ class ValueParser {
 
     bool parse_hosts(Value& value) { return parse_words(value, is_host_name); }
 
+    bool parse_servers(Value& value) { return parse_words(value, is_server_name); }
+
     bool parse_origins(Value& value) { return parse_words(value, is_origin_pattern); }
 
     bool parse_frames(Value& value) { return parse_words(value, is_frame_source); }

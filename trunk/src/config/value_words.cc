@@ -63,6 +63,12 @@ bool is_host_name(std::string_view text) {
     return text.size() <= kMaxHostName && consists_of(text, ".-_");
 }
 
+bool is_server_name(std::string_view text) {
+    const Halves parts = split_once(text, ':');
+    return is_host_name(parts.before) && (!parts.found || (parts.after.size() <= kMaxPortDigits &&
+                                                           parse_uint(parts.after, 1, UINT16_MAX)));
+}
+
 bool is_account_name(std::string_view text) {
     constexpr size_t kMaxAccountName = 256;
     return !text.empty() && text.size() <= kMaxAccountName && text.front() != '-' &&

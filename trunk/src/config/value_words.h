@@ -28,6 +28,9 @@ bool is_login_name(std::string_view text);
 // "media.example.org".
 bool is_host_name(std::string_view text);
 
+// HOST, or HOST:PORT.
+bool is_server_name(std::string_view text);
+
 // Of a user or a group: "weir", "www-data", "_rtmp", "svc.media$".
 bool is_account_name(std::string_view text);
 

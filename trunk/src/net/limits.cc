@@ -1,7 +1,5 @@
 #include "net/limits.h"
 
-#include <algorithm>
-
 #include "base/check.h"
 #include "io/socket_address.h"
 
@@ -19,6 +17,8 @@ std::string_view to_string(Refusal refusal) {
         case Refusal::kOrigin: return "origin";
         case Refusal::kPlayers: return "max_players";
         case Refusal::kUnprovenOffers: return "max_unproven_per_ip";
+        case Refusal::kRtspTunnels: return "rtsp_tunnels_per_ip";
+        case Refusal::kPhonePages: return "phone_pages_per_ip";
         case Refusal::kPublishBitrate: return "max_publish_bitrate";
         case Refusal::kApiNoLogin: return "api_no_login";
         case Refusal::kApiWrongLogin: return "api_wrong_login";
@@ -38,13 +38,7 @@ size_t StreamKeyHash::operator()(const stream::StreamKey& key) const noexcept {
 }
 
 NetAddress limited_address(const io::SocketAddress& peer) {
-    const NetAddress address = peer.net_address();
-    if (address.is_v4()) {
-        return address.with_port(0);
-    }
-    NetAddress::V6 network = address.v6();
-    std::fill(network.begin() + 8, network.end(), uint8_t{0});
-    return NetAddress::from_v6(network, 0);
+    return peer.net_address().network();
 }
 
 Result<Limits::AddressPlace> Limits::enter(const io::SocketAddress& peer) {
@@ -69,6 +63,21 @@ Result<Limits::AddressPlace> Limits::enter_unproven(const io::SocketAddress& pee
                           limit, peer.host());
     }
     return unproven_.take(address);
+}
+
+Result<Limits::AddressPlace> Limits::enter_table(SharedTable table,
+                                                 const io::SocketAddress& peer,
+                                                 size_t share) {
+    const NetAddress address = limited_address(peer);
+    Places<NetAddress>& places = tables_[static_cast<size_t>(table)];
+    if (!peer.is_loopback() && places.count(address) >= share) {
+        const bool tunnels = table == SharedTable::kRtspTunnels;
+        count(tunnels ? Refusal::kRtspTunnels : Refusal::kPhonePages);
+        return make_error(ErrorCode::kFull, "{} has {} {} at a time, as many as one address may",
+                          peer.host(), share,
+                          tunnels ? "RTSP tunnels" : "pages that are telephones");
+    }
+    return places.take(address);
 }
 
 Result<Limits::PlayerPlace> Limits::enter_player(const stream::StreamKey& key, size_t limit) {

@@ -35,6 +35,8 @@ enum class Refusal : uint8_t {
     kOrigin,          // a page of another site that wanted to publish
     kPlayers,         // max_players
     kUnprovenOffers,  // WebRTC offers of one address, max_unproven_per_ip
+    kRtspTunnels,     // the share of one address, SharedTable
+    kPhonePages,      // the same
     kPublishBitrate,  // max_publish_bitrate
     kApiNoLogin,
     kApiWrongLogin,
@@ -53,6 +55,11 @@ std::string_view to_string(Refusal refusal);
 // What counts as one address for limits: an IPv4 address, or the /64 that an IPv6 host has to
 // itself. Without port.
 NetAddress limited_address(const io::SocketAddress& peer);
+
+// Tables with a fixed number of places, of which one address gets a share.
+enum class SharedTable : uint8_t { kRtspTunnels, kPhonePages };
+
+inline constexpr size_t kSharedTables = static_cast<size_t>(SharedTable::kPhonePages) + 1;
 
 class Limits {
   public:
@@ -74,6 +81,12 @@ class Limits {
     // A place among the WebRTC offers of one address that have not come to anything yet; `limit` 0:
     // any number. kFull. Loopback too: an offer is proven within moments, so a proxy needs few.
     Result<AddressPlace> enter_unproven(const io::SocketAddress& peer, size_t limit);
+
+    // A place of the address in that table, of `share`. kFull. Loopback is counted but never
+    // refused.
+    Result<AddressPlace> enter_table(SharedTable table,
+                                     const io::SocketAddress& peer,
+                                     size_t share);
 
     // A place among the players of the stream; `limit` 0: any number. kFull.
     Result<PlayerPlace> enter_player(const stream::StreamKey& key, size_t limit);
@@ -116,6 +129,7 @@ class Limits {
     bool counts_ = true;
     Places<NetAddress> addresses_;
     Places<NetAddress> unproven_;
+    std::array<Places<NetAddress>, kSharedTables> tables_;
     Places<stream::StreamKey, StreamKeyHash> players_;
     std::array<uint64_t, kRefusals> refusals_{};
 };

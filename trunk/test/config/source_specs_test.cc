@@ -361,5 +361,23 @@ TEST(SourceSpecsTest, AnOriginIsAServerAndNoMore) {
     }
 }
 
+// Each hop of a stream that viewers ask for is to be one that they may ask for.
+TEST(SourceSpecsTest, AllowRtspNamesHostsAndPorts) {
+    const Config config =
+        parse("vhost __defaultVhost__ { allow_rtsp camera.example Other.example:8554; }");
+    const auto spec = source_for(config, key("rtsp/camera.example:9", "live"));
+    ASSERT_TRUE(spec.has_value());
+    EXPECT_THAT(spec->only_servers, testing::ElementsAre("camera.example", "other.example:8554"));
+    EXPECT_TRUE(source_for(config, key("rtsp/other.example:8554", "live")).has_value());
+    EXPECT_FALSE(source_for(config, key("rtsp/other.example:8555", "live")).has_value());
+    EXPECT_FALSE(source_for(config, key("rtsp/other.example", "live")).has_value());
+    EXPECT_FALSE(source_for(config, key("rtsp/third.example", "live")).has_value());
+    for (const char* wrong : {"camera.example:0", "camera.example:", "a:b", ":554", "a:1:2"}) {
+        EXPECT_THAT(error_of(std::string("vhost __defaultVhost__ { allow_rtsp ") + wrong + "; }"),
+                    HasSubstr("HOST:PORT"))
+            << wrong;
+    }
+}
+
 }  // namespace
 }  // namespace weir::config

@@ -119,6 +119,26 @@ TEST(LimitsTest, RefusesMoreUnprovenOffersOfOneAddressAlsoOfLoopback) {
     EXPECT_TRUE(limits.enter_unproven(at("127.0.0.1:3"), 2).ok());
 }
 
+TEST(LimitsTest, OneAddressHasAShareOfAFixedTable) {
+    Limits limits;
+    auto first = limits.enter_table(SharedTable::kRtspTunnels, at("203.0.113.9:1"), 2);
+    const auto second = limits.enter_table(SharedTable::kRtspTunnels, at("203.0.113.9:2"), 2);
+    ASSERT_TRUE(first.ok() && second.ok());
+    const auto third = limits.enter_table(SharedTable::kRtspTunnels, at("203.0.113.9:3"), 2);
+    ASSERT_FALSE(third.ok());
+    EXPECT_EQ(third.error().code(), ErrorCode::kFull);
+    EXPECT_EQ(limits.refused(Refusal::kRtspTunnels), 1U);
+    EXPECT_TRUE(limits.enter_table(SharedTable::kPhonePages, at("203.0.113.9:1"), 1).ok())
+        << "another table";
+    EXPECT_FALSE(limits.enter_table(SharedTable::kPhonePages, at("203.0.113.9:1"), 0).ok());
+    EXPECT_EQ(limits.refused(Refusal::kPhonePages), 1U);
+    EXPECT_TRUE(limits.enter_table(SharedTable::kRtspTunnels, at("203.0.113.8:1"), 2).ok());
+    EXPECT_TRUE(limits.enter_table(SharedTable::kRtspTunnels, at("127.0.0.1:1"), 0).ok())
+        << "a proxy of this machine";
+    first->release();
+    EXPECT_TRUE(limits.enter_table(SharedTable::kRtspTunnels, at("203.0.113.9:3"), 2).ok());
+}
+
 TEST(LimitsTest, OffersAndConnectionsOfAnAddressAreCountedApart) {
     Limits limits;
     limits.set_connections_per_address(1);

@@ -1,5 +1,7 @@
 #include "app/protocols/srt_protocol.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "app/protocols/secret_text.h"
@@ -48,6 +50,20 @@ Result<std::shared_ptr<const session::SrtRules>> load_rules(const config::Config
         std::make_shared<session::SrtRules>(std::move(vhosts), config.srt_server.default_stream));
 }
 
+io::SrtLimits limits_of(const config::Config& config) {
+    const config::SrtServerConfig& from = config.srt_server;
+    io::SrtLimits out;
+    out.connections = from.max_connections;
+    out.connections_of_one = from.max_connections_per_ip == 0 ? std::numeric_limits<size_t>::max()
+                                                              : from.max_connections_per_ip;
+    out.max_bitrate = from.max_bitrate;
+    out.latency = Millis(0);
+    for (const config::VhostConfig& vhost : config.vhosts) {
+        out.latency = std::max(out.latency, vhost.srt.latency);
+    }
+    return out;
+}
+
 }  // namespace
 
 SrtProtocol::SrtProtocol(const ProtocolContext& context)
@@ -82,6 +98,7 @@ Error SrtProtocol::prepare(const config::Config& next, io::WorkerPool& workers) 
     if (!serving_) {  // at the start nothing follows
         serving_ = true;
         server_.set_rules(prepared_);
+        server_.engine().set_limits(limits_of(next));
     }
     return {};
 }
@@ -90,6 +107,7 @@ void SrtProtocol::reconfigure(const config::Config& config) {
     enabled_ = config.srt_server.enabled;
     if (enabled_ && prepared_) {
         server_.set_rules(prepared_);
+        server_.engine().set_limits(limits_of(config));
     }
 }
 
@@ -113,6 +131,9 @@ net::Json SrtProtocol::summary() const {
              {{"all", engine.handshakes},
               {"accepted", engine.accepted},
               {"refused_overload", engine.refused_overload},
+              {"refused_full", engine.refused_full},
+              {"refused_address", engine.refused_address},
+              {"unheard", engine.unheard},
               {"refused_stream_id", engine.refused_gate},
               {"failed", engine.failed_handshakes}}},
             {"sent_bytes", totals.sent_bytes},
@@ -139,6 +160,12 @@ void SrtProtocol::add_metrics(net::Exposition& text) const {
     counter("weir_srt_accepted_total", "Of them, those that became connections.", engine.accepted);
     counter("weir_srt_refused_overload_total", "Refused as too many at a time.",
             engine.refused_overload);
+    counter("weir_srt_refused_full_total", "Refused by max_connections of srt_server.",
+            engine.refused_full);
+    counter("weir_srt_refused_address_total", "Refused by max_connections_per_ip of srt_server.",
+            engine.refused_address);
+    counter("weir_srt_unheard_total",
+            "Handshakes that were not answered, as too many were refused before.", engine.unheard);
     counter("weir_srt_refused_stream_id_total", "Refused for their stream id or vhost.",
             engine.refused_gate);
     counter("weir_srt_failed_handshakes_total", "Failed: wrong passphrase, or given up.",

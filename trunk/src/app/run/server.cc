@@ -5,7 +5,10 @@
 #include <unistd.h>
 
 #include "app/run/server_impl.h"
+#include "base/strings.h"
 #include "net/datagram_ports.h"
+#include "proto/cluster/relay_field.h"
+#include "proto/http/url.h"
 
 namespace weir::app {
 namespace {
@@ -40,11 +43,23 @@ Error Server::Impl::start_access() {
     });
 }
 
+// Under which other nodes ask this one. Without `advertise` it is not known.
+std::vector<std::string> relay_names(const config::Config& config) {
+    const Result<http::Url> url = http::Url::parse(config.cluster.advertise);
+    if (config.cluster.advertise.empty() || !url.ok()) {
+        return {};
+    }
+    std::vector<std::string> names = config.server_names;
+    names.push_back(to_lower(cluster::without_port(url->authority())));
+    return names;
+}
+
 // Before the first listener. What is needed for `origin` holds without a cluster, too.
 void Server::Impl::start_cluster() {
     const std::string& secret = access.data().cluster.secret;
     net::RedisRegistry* const others = cluster.registry();
     relays.use(claims());
+    relays.set_names(relay_names(config));
     sources.origins().use_next(others);
     if (process_streams) {
         // One process more may be in between.

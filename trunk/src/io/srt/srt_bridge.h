@@ -6,14 +6,17 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <variant>
 #include <vector>
 
+#include "base/net_address.h"
 #include "io/socket_address.h"
 #include "io/srt/srt_engine.h"
 
@@ -21,6 +24,132 @@ namespace weir::io {
 
 // The engine thread's own clock: MonoClock is the media thread's, and replaceable in tests.
 using SrtClock = std::chrono::steady_clock;
+
+struct SrtAtomicCounters {
+    std::atomic<uint64_t> handshakes = 0;
+    std::atomic<uint64_t> refused_overload = 0;
+    std::atomic<uint64_t> refused_full = 0;
+    std::atomic<uint64_t> refused_address = 0;
+    std::atomic<uint64_t> refused_gate = 0;
+    std::atomic<uint64_t> unheard = 0;
+    std::atomic<uint64_t> failed_handshakes = 0;
+    std::atomic<uint64_t> accepted = 0;
+    std::atomic<uint64_t> unread_dropped = 0;
+    std::atomic<uint64_t> unsent_dropped = 0;
+    std::atomic<uint64_t> slow = 0;
+    std::atomic<uint64_t> connections = 0;
+    std::atomic<uint64_t> listeners = 0;
+};
+
+// All that called in, from its handshake to its end: their rate, their number, and the memory of
+// those that are not let in (strangers).
+class SrtHandshakes {
+  public:
+    // A connection that has begun so long ago and is not there has failed.
+    static constexpr std::chrono::seconds kPatience{1};
+
+    enum class Why : uint8_t { kOverload, kFull, kAddress, kStreamId, kVhost };
+
+    explicit SrtHandshakes(SrtAtomicCounters& counters) : counters_(counters) {}
+
+    void set_gate(std::shared_ptr<const SrtGate> gate);
+    void set_limits(const SrtLimits& limits);
+
+    // By libsrt's threads. False: too many of this address, or of all, were refused lately; even a
+    // refusal costs memory, so its handshakes are dropped before libsrt sees them. Only handshakes
+    // that came from where they say count, so nobody can do that to others.
+    bool hears(const NetAddress& peer);
+
+    // By libsrt's threads: packets on their way to a peer that asks for this latency.
+    uint32_t flight_window(Millis latency);
+
+    struct Decision {
+        SrtVerdict verdict;
+        uint32_t receive_window = 0;  // packets
+    };
+
+    // By libsrt's threads. `socket`: of the new connection; `latency`: that the caller asks for.
+    Decision decide(int32_t socket,
+                    const NetAddress& peer,
+                    std::string_view stream_id,
+                    Millis latency,
+                    SrtClock::time_point now);
+
+    // By the engine thread: the handshake has succeeded; it is a newcomer from now on. False: the
+    // gate did not let this socket through with that id, and it must be closed. A caller can send
+    // two ids, one for the gate and one for the socket.
+    bool succeeded(int32_t socket, std::string_view stream_id, SrtClock::time_point now);
+
+    // By the engine thread: a newcomer was let in.
+    void admitted(int32_t socket);
+
+    // By the engine thread: a connection that succeeded is closed.
+    void gone(int32_t socket, SrtClock::time_point now);
+
+    // By the engine thread, now and then. Counts those that failed; gives the peer of one.
+    std::string expire(SrtClock::time_point now);
+
+    struct Refused {
+        std::string peer;  // empty: nobody since it was asked last
+        Why why{};
+    };
+
+    // By the engine thread. The last one that was refused.
+    Refused take_refused();
+
+    // Of those that are not let in, and that libsrt has not forgotten.
+    size_t stranger_bytes();
+
+  private:
+    enum class State : uint8_t { kPending, kNewcomer, kAdmitted };
+
+    struct Caller {
+        State state = State::kPending;
+        SrtClock::time_point since;
+        NetAddress peer;
+        std::string stream_id;  // that the gate saw
+        size_t bytes = 0;
+    };
+
+    // Of one address; forgotten when nothing is left of it.
+    struct Share {
+        double used = 0;  // handshakes of the last second
+        SrtClock::time_point since;
+        size_t strangers = 0;  // not admitted
+        size_t all = 0;
+        size_t refused = 0;  // in leaving_
+    };
+
+    // That libsrt still holds, some time after its end.
+    struct Leaving {
+        SrtClock::time_point until;
+        NetAddress address;
+        size_t bytes = 0;
+        bool refused = false;
+    };
+
+    using Callers = std::unordered_map<int32_t, Caller>;
+
+    std::optional<Why> take_room(SrtClock::time_point now, const NetAddress& peer, size_t bytes);
+    void refuse(const NetAddress& peer, Why why, SrtClock::time_point now);
+    void leave(const NetAddress& address, size_t bytes, bool refused, SrtClock::time_point now);
+    Callers::iterator remove(Callers::iterator caller, SrtClock::time_point now);
+    void forget_leaving(SrtClock::time_point now);
+    void forget_shares(SrtClock::time_point now);
+
+    SrtAtomicCounters& counters_;
+    std::mutex mutex_;  // guards what follows
+    std::shared_ptr<const SrtGate> gate_;
+    SrtLimits limits_;
+    Callers callers_;  // SrtLimits::connections at most
+    size_t strangers_ = 0;
+    size_t bytes_ = 0;  // of strangers, and of leaving_
+    std::deque<Leaving> leaving_;
+    std::unordered_map<NetAddress, Share> shares_;  // by NetAddress::network()
+    Refused refused_;
+    double tokens_ = SrtEngine::kHandshakeBurst;
+    SrtClock::time_point filled_ = SrtClock::now();
+};
 
 struct SrtListenCommand {
     uint32_t listener = 0;
@@ -93,7 +222,7 @@ struct SrtFailedHandshakesEvent {
 
 struct SrtRefusedHandshakesEvent {
     std::string peer;  // of the last one
-    int reason = 0;    // its code
+    SrtHandshakes::Why why{};
 };
 
 struct SrtReadyEvent {
@@ -109,80 +238,6 @@ using SrtEvent = std::variant<SrtReadyEvent,
                               SrtListenFailedEvent,
                               SrtFailedHandshakesEvent,
                               SrtRefusedHandshakesEvent>;
-
-struct SrtAtomicCounters {
-    std::atomic<uint64_t> handshakes = 0;
-    std::atomic<uint64_t> refused_overload = 0;
-    std::atomic<uint64_t> refused_gate = 0;
-    std::atomic<uint64_t> failed_handshakes = 0;
-    std::atomic<uint64_t> accepted = 0;
-    std::atomic<uint64_t> unread_dropped = 0;
-    std::atomic<uint64_t> unsent_dropped = 0;
-    std::atomic<uint64_t> slow = 0;
-    std::atomic<uint64_t> connections = 0;
-    std::atomic<uint64_t> listeners = 0;
-};
-
-// Handshakes that the gate let through and that have not become a connection yet, and their rate.
-class SrtHandshakes {
-  public:
-    // A connection that has begun so long ago and is not there has failed.
-    static constexpr std::chrono::seconds kPatience{1};
-
-    explicit SrtHandshakes(SrtAtomicCounters& counters) : counters_(counters) {}
-
-    void set_gate(std::shared_ptr<const SrtGate> gate);
-
-    // By libsrt's threads. `socket`: of the new connection.
-    SrtVerdict decide(int32_t socket, std::string_view peer, std::string_view stream_id);
-
-    // By the engine thread: the handshake has succeeded; it is a newcomer from now on. False: the
-    // gate did not let this socket through with that id, and it must be closed. A caller can send
-    // two ids, one for the gate and one for the socket.
-    bool succeeded(int32_t socket, std::string_view stream_id);
-
-    // By the engine thread: a newcomer was let in, or has gone.
-    void settled(int32_t socket);
-
-    // By the engine thread, now and then. Counts those that failed; gives the peer of one.
-    std::string expire(SrtClock::time_point now);
-
-    struct Refused {
-        std::string peer;  // empty: nobody since it was asked last
-        int reason = 0;
-    };
-
-    // By the engine thread. The last one that was refused.
-    Refused take_refused();
-
-  private:
-    struct Pending {
-        SrtClock::time_point since;
-        std::string peer;
-        std::string stream_id;  // that the gate saw
-    };
-
-    // Of one address; forgotten when both are 0.
-    struct Share {
-        double used = 0;  // handshakes of the last second
-        SrtClock::time_point since;
-        size_t held = 0;  // of pending_ and unadmitted_
-    };
-
-    bool take_room(SrtClock::time_point now, const std::string& peer);
-    void give_back(const std::string& peer);
-    void forget_shares(SrtClock::time_point now);
-
-    SrtAtomicCounters& counters_;
-    std::mutex mutex_;  // guards what follows
-    std::shared_ptr<const SrtGate> gate_;
-    std::unordered_map<int32_t, Pending> pending_;         // kMaxUnadmitted at most
-    std::unordered_map<int32_t, std::string> unadmitted_;  // newcomers: their addresses
-    std::unordered_map<std::string, Share> shares_;        // of those that were let through lately
-    Refused refused_;
-    double tokens_ = SrtEngine::kHandshakeBurst;
-    SrtClock::time_point filled_ = SrtClock::now();
-};
 
 struct SrtBridge {
     SrtBridge() = default;

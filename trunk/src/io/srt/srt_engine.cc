@@ -25,11 +25,17 @@ namespace {
 
 constexpr Seconds kStartTime{20};
 
-std::string_view reason_text(int code) {
-    return code == kSrtOverload     ? "too many handshakes"
-           : code == kSrtBadRequest ? "its stream id is malformed or names no APP/STREAM"
-           : code == kSrtForbidden  ? "its vhost is not there or disabled"
-                                    : "refused";
+std::string_view reason_text(SrtHandshakes::Why why) {
+    switch (why) {
+        case SrtHandshakes::Why::kOverload: return "too many handshakes";
+        case SrtHandshakes::Why::kFull: return "srt_server max_connections is reached";
+        case SrtHandshakes::Why::kAddress:
+            return "its address has srt_server max_connections_per_ip connections";
+        case SrtHandshakes::Why::kStreamId:
+            return "its stream id is malformed or names no APP/STREAM";
+        case SrtHandshakes::Why::kVhost: return "its vhost is not there or disabled";
+    }
+    return "refused";
 }
 
 }  // namespace
@@ -160,7 +166,7 @@ void SrtEngine::Impl::take(SrtFailedHandshakesEvent& event) {
 
 void SrtEngine::Impl::take(SrtRefusedHandshakesEvent& event) {
     log::throttled(refused_handshakes, log::Level::kWarn, "srt handshake refused ip={}: {}",
-                   log::token(event.peer), reason_text(event.reason));
+                   log::token(event.peer), reason_text(event.why));
 }
 
 // ---- the interface ----
@@ -194,6 +200,10 @@ Error SrtEngine::start() {
 
 void SrtEngine::set_gate(std::shared_ptr<const SrtGate> gate) {
     impl_->bridge.handshakes.set_gate(std::move(gate));
+}
+
+void SrtEngine::set_limits(const SrtLimits& limits) {
+    impl_->bridge.handshakes.set_limits(limits);
 }
 
 uint32_t SrtEngine::listen(int fd) {
@@ -238,6 +248,9 @@ SrtCounters SrtEngine::counters() const {
     SrtCounters out;
     out.handshakes = from.handshakes;
     out.refused_overload = from.refused_overload;
+    out.refused_full = from.refused_full;
+    out.refused_address = from.refused_address;
+    out.unheard = from.unheard;
     out.refused_gate = from.refused_gate;
     out.failed_handshakes = from.failed_handshakes;
     out.accepted = from.accepted;

@@ -59,6 +59,11 @@ class SrtEngine {
     // Of one address, while less than half of what there is for all is left:
     static constexpr size_t kMaxUnadmittedOfOne = 32;
     static constexpr double kHandshakesPerSecondOfOne = 20;
+    // Memory of those that are not let in yet, and of those that were refused or have gone before:
+    // libsrt keeps a connection for kForgotten after its end.
+    static constexpr size_t kMaxStrangerBytes = 40'000'000;
+    static constexpr Seconds kForgotten{3};
+    static constexpr size_t kMaxRefusedOfOne = 32;         // of kForgotten; then it is not answered
     static constexpr size_t kMaxUnreadBytes = 2u << 20;    // of a connection, on their way
     static constexpr size_t kMaxEventBytes = 64u << 20;    // of all
     static constexpr size_t kMaxCommandBytes = 64u << 20;  // of media on their way to the engine
@@ -79,6 +84,9 @@ class SrtEngine {
 
     // For handshakes from now on.
     void set_gate(std::shared_ptr<const SrtGate> gate);
+
+    // The same.
+    void set_limits(const SrtLimits& limits);
 
     // Listens on a bound UDP socket, whose descriptor belongs to the engine from now on. The
     // number is for unlisten(). Only after start().

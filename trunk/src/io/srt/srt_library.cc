@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <syslog.h>
 
+#include "io/srt/srt_datagrams.h"
+
 namespace weir::io {
 namespace {
 
@@ -61,6 +63,7 @@ void load_all(Loaded& loaded) {
     WEIR_BIND(srt_getsockstate);
     WEIR_BIND(srt_sendmsg2);
     WEIR_BIND(srt_recvmsg2);
+    WEIR_BIND(srt_getsndbuffer);
     WEIR_BIND(srt_getlasterror);
     WEIR_BIND(srt_getlasterror_str);
     WEIR_BIND(srt_clearlasterror);
@@ -78,6 +81,9 @@ void load_all(Loaded& loaded) {
     WEIR_BIND(srt_setrejectreason);
     WEIR_BIND(srt_rejectreason_str);
 #undef WEIR_BIND
+    if (why.empty() && !srt_datagrams_are_seen()) {
+        why = "this program hides its recvmsg(), and libsrt needs it";
+    }
     if (!why.empty()) {
         return;
     }

@@ -26,6 +26,7 @@ struct SrtLibrary {
     decltype(&::srt_getsockstate) srt_getsockstate;
     decltype(&::srt_sendmsg2) srt_sendmsg2;
     decltype(&::srt_recvmsg2) srt_recvmsg2;
+    decltype(&::srt_getsndbuffer) srt_getsndbuffer;
     decltype(&::srt_getlasterror) srt_getlasterror;
     decltype(&::srt_getlasterror_str) srt_getlasterror_str;
     decltype(&::srt_clearlasterror) srt_clearlasterror;

@@ -35,6 +35,14 @@ struct SrtOptions {
     Millis peer_idle{5'000};        // a peer that says nothing for so long is gone
 };
 
+// Of all that calls in, for handshakes from now on.
+struct SrtLimits {
+    size_t connections = 4'000;         // at a time
+    size_t connections_of_one = 256;    // of one address (IPv6: of one /64), loopback exempt
+    uint64_t max_bitrate = 50'000'000;  // bits per second: windows are made for it
+    Millis latency{120};                // the longest one of the configuration
+};
+
 // How much waits for a peer before it is given up.
 struct SrtSendLimits {
     uint64_t bytes = 16u << 20;
@@ -66,6 +74,7 @@ struct SrtStats {
 struct SrtVerdict {
     int reject = 0;
     SrtOptions options;
+    bool receives = true;  // false: the caller plays, and nothing that it sends is wanted
 };
 
 // Decides about handshakes. Called by threads of libsrt, any number at a time: what it looks at
@@ -96,6 +105,9 @@ struct SrtNewcomer {
 struct SrtCounters {
     uint64_t handshakes = 0;         // that asked for a stream
     uint64_t refused_overload = 0;   // more of them than kHandshakesPerSecond, or kMaxUnadmitted
+    uint64_t refused_full = 0;       // SrtLimits::connections
+    uint64_t refused_address = 0;    // SrtLimits::connections_of_one
+    uint64_t unheard = 0;            // dropped unanswered: too many were refused before
     uint64_t refused_gate = 0;       // by the gate
     uint64_t failed_handshakes = 0;  // refused by libsrt (wrong passphrase) or given up by the peer
     uint64_t accepted = 0;

@@ -18,7 +18,10 @@
 
 #include <fmt/format.h>
 
+#include "io/srt/srt_datagrams.h"
+#include "io/srt/srt_greeting.h"
 #include "io/srt/srt_library.h"
+#include "io/srt/srt_sizes.h"
 
 namespace weir::io {
 namespace {
@@ -36,9 +39,14 @@ constexpr int kMaxReads = 512;               // messages of one connection in on
 constexpr size_t kBytesPerTick = 64 * 1024;  // to one connection: a new player's first bytes are
                                              // more than its network takes at once
 constexpr int kBacklog = 256;
-constexpr int kWindow = 8192;          // packets: of libsrt's flow window; sizes its tables
+constexpr int kUdpHeader = 28;        // as libsrt counts
+constexpr int kLargestPacket = 1500;  // libsrt's default
+constexpr int kPacketOfPlayer = static_cast<int>(kSrtPayload + kSrtHeader) + kUdpHeader;
 constexpr int kFirstOfServers = 1000;  // codes from here on are those of the other application
 constexpr milliseconds kMinGrace{2'000};
+constexpr milliseconds kRoomLook{20};  // libsrt has been full for so long: it may need more
+constexpr milliseconds kStuck{100};
+constexpr Micros kGuessedRtt{100'000};     // what libsrt says before it knows
 constexpr uint64_t kMaxDroppedShare = 10;  // one in so many packets
 
 struct Queued {
@@ -60,11 +68,21 @@ struct Conn {
     uint64_t sent_bytes = 0;
     uint64_t received_bytes = 0;
     uint64_t unread_dropped = 0;
+    uint32_t room = srt_send_buffer(0, 0, Micros(0));  // packets that libsrt may hold
+    SrtClock::time_point full_since = SrtClock::now();
+    uint64_t rate = 0;        // bits a second that came for it, of the last full second
+    uint64_t came_bytes = 0;  // since the last sample
+    bool began = false;       // its first bytes, which come at once, were in a sample
     // Of the span over which losses are judged:
     SrtClock::time_point judged_since = SrtClock::now();
     uint64_t judged_sent = 0;
     uint64_t judged_dropped = 0;
     uint64_t judged_lost = 0;
+};
+
+struct Listener {
+    SRTSOCKET socket = SRT_INVALID_SOCK;
+    int fd = -1;  // libsrt's
 };
 
 class SrtWorker {
@@ -91,6 +109,8 @@ class SrtWorker {
     void take_data(Conn& conn, ByteSpan data);
     void send_all();
     bool send_some(Conn& conn, SrtClock::time_point now);
+    size_t room_of(Conn& conn, SrtClock::time_point now) const;
+    static void note_rate(Conn& conn);
     bool too_slow(const Conn& conn, SrtClock::time_point now) const;
     static bool loses_too_much(Conn& conn, const SrtStats& stats, SrtClock::time_point now);
     void sample();
@@ -115,13 +135,14 @@ class SrtWorker {
         return found == conns_.end() ? nullptr : &found->second;
     }
 
+    bool fit(SRTSOCKET socket, const SrtHandshakes::Decision& decision);
     static int on_handshake(
         void* self, SRTSOCKET socket, int, const sockaddr* peer, const char* id);
 
     SrtBridge& bridge_;
     const SrtLibrary& srt_;
     int poll_ = -1;
-    std::map<uint32_t, SRTSOCKET> listeners_;
+    std::map<uint32_t, Listener> listeners_;
     std::unordered_map<SrtId, Conn> conns_;
     std::unordered_map<SRTSOCKET, SrtId> by_socket_;
     std::set<SrtId> busy_;
@@ -142,7 +163,7 @@ std::string SrtWorker::last_error() const {
 bool SrtWorker::set_common(SRTSOCKET socket) {
     const linger none{};
     return set(socket, SRTO_RCVSYN, false) && set(socket, SRTO_SNDSYN, false) &&
-           set(socket, SRTO_LINGER, none) && set(socket, SRTO_FC, kWindow);
+           set(socket, SRTO_LINGER, none);
 }
 
 // Of a caller, or of a connection whose handshake is being answered.
@@ -176,18 +197,30 @@ std::string SrtWorker::stream_id_of(SRTSOCKET socket) const {
     return known ? std::string(name.data()) : std::string();  // as long as the gate sees it
 }
 
+// Before libsrt makes the tables of a connection that came in; a message of ours is its largest
+// packet where nothing comes from the caller.
+bool SrtWorker::fit(SRTSOCKET socket, const SrtHandshakes::Decision& decision) {
+    const int window = static_cast<int>(decision.receive_window);
+    const int packet = decision.verdict.receives ? kLargestPacket : kPacketOfPlayer;
+    return set(socket, SRTO_MSS, packet) && set(socket, SRTO_FC, window) &&
+           set(socket, SRTO_RCVBUF, window * (packet - kUdpHeader)) &&
+           apply(socket, decision.verdict.options);
+}
+
 // By a thread of libsrt, which waits for the answer.
 int SrtWorker::on_handshake(
     void* self, SRTSOCKET socket, int, const sockaddr* peer, const char* stream_id) {
     SrtWorker& worker = *static_cast<SrtWorker*>(self);
-    const std::string from = NetAddress::from_sockaddr(*peer).ip_text();
-    SrtVerdict verdict = worker.bridge_.handshakes.decide(
-        socket, from, stream_id == nullptr ? std::string_view() : stream_id);
-    if (verdict.reject == 0 && !worker.apply(socket, verdict.options)) {
-        verdict.reject = kSrtOverload;
+    SrtHandshakes::Decision decision =
+        worker.bridge_.handshakes.decide(socket, NetAddress::from_sockaddr(*peer),
+                                         stream_id == nullptr ? std::string_view() : stream_id,
+                                         heard_srt_latency(), SrtClock::now());
+    int& reject = decision.verdict.reject;
+    if (reject == 0 && !worker.fit(socket, decision)) {
+        reject = kSrtOverload;
     }
-    if (verdict.reject != 0) {
-        worker.srt_.srt_setrejectreason(socket, verdict.reject);
+    if (reject != 0) {
+        worker.srt_.srt_setrejectreason(socket, reject);
         return -1;
     }
     return 0;
@@ -205,24 +238,27 @@ void SrtWorker::obey(SrtListenCommand& command) {
     if (!fits) {
         ::close(command.fd);  // from srt_bind_acquire() on it is libsrt's, which closes it
     }
+    set_srt_judge(command.fd, bridge_.handshakes);
     if (!fits || srt_.srt_bind_acquire(socket, command.fd) < 0 ||
         srt_.srt_listen_callback(socket, on_handshake, this) < 0 ||
         srt_.srt_listen(socket, kBacklog) < 0 ||
         srt_.srt_epoll_add_usock(poll_, socket, &interest) < 0) {
         events_.emplace_back(SrtListenFailedEvent{last_error()});
+        forget_srt_judge(command.fd);
         if (socket != SRT_INVALID_SOCK) {
             srt_.srt_close(socket);
         }
         return;
     }
-    listeners_[command.listener] = socket;
+    listeners_[command.listener] = {socket, command.fd};
     bridge_.counters.listeners = listeners_.size();
 }
 
 void SrtWorker::obey(SrtUnlistenCommand& command) {
     if (const auto found = listeners_.find(command.listener); found != listeners_.end()) {
-        srt_.srt_epoll_remove_usock(poll_, found->second);
-        srt_.srt_close(found->second);
+        srt_.srt_epoll_remove_usock(poll_, found->second.socket);
+        srt_.srt_close(found->second.socket);
+        forget_srt_judge(found->second.fd);
         listeners_.erase(found);
         bridge_.counters.listeners = listeners_.size();
     }
@@ -249,7 +285,8 @@ void SrtWorker::obey(SrtConnectCommand& command) {
     const int interest = SRT_EPOLL_OUT | SRT_EPOLL_ERR;
     const SrtOptions& options = command.options;
     const bool fits =
-        set_common(socket) && apply(socket, options) &&
+        set_common(socket) && set(socket, SRTO_FC, static_cast<int>(kSrtMostPackets)) &&
+        apply(socket, options) &&
         set(socket, SRTO_CONNTIMEO, static_cast<int>(options.connect_timeout.count())) &&
         srt_.srt_setsockflag(socket, SRTO_STREAMID, options.stream_id.data(),
                              static_cast<int>(options.stream_id.size())) == 0 &&
@@ -264,7 +301,7 @@ void SrtWorker::obey(SrtAdmitCommand& command) {
     if (Conn* const conn = find(command.id)) {
         conn->limits = command.limits;
         if (std::exchange(conn->newcomer, false)) {
-            bridge_.handshakes.settled(conn->socket);
+            bridge_.handshakes.admitted(conn->socket);
         }
     }
 }
@@ -292,6 +329,7 @@ void SrtWorker::obey(SrtSendCommand& command) {
         }
         conn->backlog.push_back({command.bytes, now});
         conn->backlog_bytes += command.bytes->size();
+        conn->came_bytes += command.bytes->size();
         busy_.insert(id);
     }
 }
@@ -299,9 +337,7 @@ void SrtWorker::obey(SrtSendCommand& command) {
 // ---- connections ----
 
 void SrtWorker::forget(Conn& conn) {
-    if (conn.newcomer) {
-        bridge_.handshakes.settled(conn.socket);
-    }
+    bridge_.handshakes.gone(conn.socket, SrtClock::now());
     srt_.srt_epoll_remove_usock(poll_, conn.socket);
     srt_.srt_close(conn.socket);
     by_socket_.erase(conn.socket);
@@ -335,7 +371,7 @@ Error SrtWorker::why_ended(const Conn& conn) const {
 
 bool SrtWorker::is_listener(SRTSOCKET socket) const {
     return std::ranges::any_of(listeners_,
-                               [socket](const auto& each) { return each.second == socket; });
+                               [socket](const auto& each) { return each.second.socket == socket; });
 }
 
 // libsrt gives no event for what went before the socket was added to the poll set.
@@ -353,7 +389,7 @@ void SrtWorker::accept_all(SRTSOCKET listener) {
             return;
         }
         std::string stream_id = stream_id_of(socket);
-        if (!bridge_.handshakes.succeeded(socket, stream_id)) {
+        if (!bridge_.handshakes.succeeded(socket, stream_id, SrtClock::now())) {
             srt_.srt_close(socket);
             continue;
         }
@@ -447,10 +483,47 @@ bool SrtWorker::too_slow(const Conn& conn, SrtClock::time_point now) const {
     return !conn.backlog.empty() && now - conn.backlog.front().since > conn.limits.time;
 }
 
+// libsrt copies what it is given, and gives the memory back at the end of the connection only: it
+// gets as much as the network needs, and the rest waits here, where all players share it. Where
+// nothing is acknowledged for longer than a round trip, a packet was lost more than once, and what
+// comes after it needs room.
+size_t SrtWorker::room_of(Conn& conn, SrtClock::time_point now) const {
+    size_t packets = 0;
+    size_t bytes = 0;
+    if (srt_.srt_getsndbuffer(conn.socket, &packets, &bytes) < 0) {
+        return 1;  // sending tells what is wrong
+    }
+    if (packets < conn.room) {
+        conn.full_since = now;
+        return conn.room - packets;
+    }
+    SRT_TRACEBSTATS figures{};
+    if (now - conn.full_since < kRoomLook || srt_.srt_bistats(conn.socket, &figures, 0, 1) != 0) {
+        return 0;
+    }
+    const Micros said(static_cast<int64_t>(figures.msRTT * 1000));
+    const Micros rtt = said == kGuessedRtt ? Micros(0) : said;
+    const bool stuck = now - conn.full_since > said + kStuck;
+    conn.room = std::max(srt_send_buffer(conn.rate, conn.backlog_bytes, rtt),
+                         stuck ? std::min(2 * conn.room, kSrtMostPackets) : conn.room);
+    if (stuck) {
+        conn.full_since = now;
+    }
+    return conn.room - std::min<size_t>(packets, conn.room);
+}
+
+void SrtWorker::note_rate(Conn& conn) {
+    const uint64_t bytes = std::exchange(conn.came_bytes, 0);
+    conn.rate = conn.began ? bytes * 8 * 1000 / kSamplePeriod.count() : 0;
+    conn.began = conn.began || bytes > 0;
+}
+
 // False: it has ended.
 bool SrtWorker::send_some(Conn& conn, SrtClock::time_point now) {
     size_t sent = 0;
-    while (!conn.backlog.empty() && sent < kBytesPerTick) {
+    size_t room = room_of(conn, now);
+    while (!conn.backlog.empty() && sent < kBytesPerTick && room > 0) {
+        room--;
         const Bytes& bytes = *conn.backlog.front().bytes;
         const size_t size = std::min(kSrtPayload, bytes.size() - conn.sent_of_first);
         const int taken = srt_.srt_sendmsg2(
@@ -543,6 +616,7 @@ void SrtWorker::sample() {
     std::vector<SrtId> slow;
     std::vector<SrtId> gone;
     for (auto& [id, conn] : conns_) {
+        note_rate(conn);
         const SrtStats stats = stats_of(conn);
         if (loses_too_much(conn, stats, now)) {
             slow.push_back(id);
@@ -566,7 +640,7 @@ void SrtWorker::sample() {
     }
     SrtHandshakes::Refused refused = bridge_.handshakes.take_refused();
     if (!refused.peer.empty()) {
-        events_.emplace_back(SrtRefusedHandshakesEvent{std::move(refused.peer), refused.reason});
+        events_.emplace_back(SrtRefusedHandshakesEvent{std::move(refused.peer), refused.why});
     }
 }
 
@@ -602,6 +676,7 @@ void SrtWorker::run() {
         forget(conns_.begin()->second);
     }
     srt_.srt_epoll_release(poll_);
+    forget_srt_judge(bridge_.handshakes);
 }
 
 }  // namespace

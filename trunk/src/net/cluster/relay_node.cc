@@ -1,8 +1,12 @@
 #include "net/cluster/relay_node.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "base/net_address.h"
+#include "base/strings.h"
+#include "proto/cluster/relay_field.h"
 
 namespace weir::net {
 
@@ -40,6 +44,15 @@ RelayEnd relay_end(const Error& why) {
         case ErrorCode::kDenied: return RelayEnd::kRefused;
         default: return RelayEnd::kOther;
     }
+}
+
+bool RelayNode::is_called(std::string_view host, const NetAddress& address) const {
+    const std::string name = to_lower(cluster::without_port(host));
+    const bool bracketed = name.starts_with('[') && name.ends_with(']');
+    const auto ip =
+        NetAddress::parse_ip(bracketed ? name.substr(1, name.size() - 2) : name, address.port());
+    return names_.empty() || std::ranges::find(names_, name) != names_.end() ||
+           (ip && ip->same_ip(address));
 }
 
 void RelayNode::set_up(std::string node, std::string secret, uint32_t max_hops) {

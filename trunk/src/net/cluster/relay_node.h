@@ -81,6 +81,14 @@ class RelayNode {
     // answered for it who comes over the network.
     void set_process_secret(std::string secret) { process_secret_ = std::move(secret); }
 
+    // Hosts under which other nodes may ask this one, besides its addresses: lower case, without
+    // port. Empty: any.
+    void set_names(std::vector<std::string> names) { names_ = std::move(names); }
+
+    // Whether a request for that host (perhaps with a port) is for this node; `address`: where it
+    // came in.
+    bool is_called(std::string_view host, const NetAddress& address) const;
+
     // Where streams are pulled; must outlive this. Null: nowhere.
     void use(Origins* origins) { origins_ = origins; }
 
@@ -135,6 +143,7 @@ class RelayNode {
 
   private:
     std::string node_;
+    std::vector<std::string> names_;
     std::string secret_;          // of the cluster
     std::string process_secret_;  // empty: there is no other process
     uint32_t max_hops_ = 0;

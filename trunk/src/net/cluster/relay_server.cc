@@ -91,11 +91,17 @@ std::optional<RelayServer::Asked> RelayServer::read(HttpExchange& exchange,
     Asked asked{services_.policy.key_of(vhost, app, name), {}};
     Result<cluster::RelayRequest> read = cluster::read_relay_request(
         request.headers.get(cluster::kRelayField).value_or(""), secret_of(exchange),
-        request.is_head() ? "HEAD" : "GET", request.target, wall_time_ms());
+        request.is_head() ? "HEAD" : "GET", request.host, request.target, wall_time_ms());
     if (!read.ok()) {
         const bool malformed = read.error().code() == ErrorCode::kMalformed;
         refuse(exchange, asked.key, malformed ? RelayRefusal::kMalformed : RelayRefusal::kUnsigned,
                403, read.error().message());
+        return std::nullopt;
+    }
+    // One that another node got is not shown here.
+    if (!exchange.by_process() && !relays.is_called(request.host, exchange.local().net_address())) {
+        refuse(exchange, asked.key, RelayRefusal::kUnsigned, 403,
+               "the request is for another host than this node's advertise and server_name");
         return std::nullopt;
     }
     // Nodes ask for names as they are. What another name was made of has not been asked by rules.

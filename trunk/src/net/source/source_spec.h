@@ -41,6 +41,9 @@ struct SourceSpec {
     bool tls_verify = true;  // the certificate of the other server
     bool named = false;      // the configuration names the stream; else it was asked for
     std::string range;       // of RTSP: the Range of PLAY; empty: from the start
+    // HOST or HOST:PORT to which its server may redirect. Empty: to any, as the configuration names
+    // the server.
+    std::vector<std::string> only_servers;
     // Of a group: for players who take the transport stream as it is, and frames only while
     // somebody wants them.
     bool carried = false;

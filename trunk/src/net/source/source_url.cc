@@ -266,4 +266,12 @@ std::string SourceUrl::shown() const {
                        query.empty() ? "" : "?***");
 }
 
+bool is_one_of(std::span<const std::string> servers, const SourceUrl& url) {
+    return std::ranges::any_of(servers, [&url](const std::string& server) {
+        const Halves parts = split_once(server, ':');
+        return equals_ignore_case(parts.before, url.host) &&
+               (!parts.found || parse_uint(parts.after) == url.port);
+    });
+}
+
 }  // namespace weir::net

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -94,5 +95,8 @@ struct SourceUrl {
 
     bool operator==(const SourceUrl&) const = default;
 };
+
+// Whether `servers` (HOST or HOST:PORT, in lower case) name the server of the URL.
+bool is_one_of(std::span<const std::string> servers, const SourceUrl& url);
 
 }  // namespace weir::net

@@ -15,6 +15,7 @@ namespace weir::cluster {
 namespace {
 
 constexpr std::string_view kMac = ";mac=";
+constexpr std::string_view kOldVersion = "v=1;";
 
 std::optional<uint8_t> digit(char c) {
     if (c >= '0' && c <= '9') {
@@ -75,27 +76,42 @@ std::optional<std::vector<std::string>> path_of(std::string_view part) {
 Sha256Digest mac_of(std::string_view front,
                     std::string_view secret,
                     std::string_view method,
+                    std::string_view host,
                     std::string_view target) {
-    // Neither a method nor a target has a line feed, so no other three texts give the same.
-    return hmac_sha256(as_bytes(secret),
-                       as_bytes(fmt::format("{}\n{}\n{}", method, target, front)));
+    // None of them has a line feed, and `front` begins with the version, so no others give the
+    // same.
+    const std::string text =
+        front.starts_with(kOldVersion)
+            ? fmt::format("{}\n{}\n{}", method, target, front)
+            : fmt::format("{}\n{}\n{}\n{}", method, to_lower(without_port(host)), target, front);
+    return hmac_sha256(as_bytes(secret), as_bytes(text));
 }
 
 }  // namespace
 
+// A proxy may leave the port out.
+std::string_view without_port(std::string_view host) {
+    if (host.starts_with('[')) {
+        return host.substr(0, host.find(']') + 1);
+    }
+    return split_once(host, ':').before;
+}
+
 std::string write_relay_request(const RelayRequest& request,
                                 std::string_view secret,
                                 std::string_view method,
+                                std::string_view host,
                                 std::string_view target) {
     const std::string front =
-        fmt::format("v=1;path={};epoch={};time={};nonce={}", join(request.path, ","), request.epoch,
+        fmt::format("v=2;path={};epoch={};time={};nonce={}", join(request.path, ","), request.epoch,
                     request.time_ms, hex(request.nonce));
-    return fmt::format("{}{}{}", front, kMac, hex(mac_of(front, secret, method, target)));
+    return fmt::format("{}{}{}", front, kMac, hex(mac_of(front, secret, method, host, target)));
 }
 
 Result<RelayRequest> read_relay_request(std::string_view value,
                                         std::string_view secret,
                                         std::string_view method,
+                                        std::string_view host,
                                         std::string_view target,
                                         int64_t now_ms) {
     const size_t end = value.size() <= kMaxRelayFieldSize ? value.rfind(kMac) : value.npos;
@@ -104,7 +120,7 @@ Result<RelayRequest> read_relay_request(std::string_view value,
         return malformed();
     }
     const std::string_view front = value.substr(0, end);
-    if (!equal_in_constant_time(mac, mac_of(front, secret, method, target))) {
+    if (!equal_in_constant_time(mac, mac_of(front, secret, method, host, target))) {
         return make_error(ErrorCode::kDenied,
                           "{} is not signed for this request by the secret of "
                           "this cluster",
@@ -112,7 +128,7 @@ Result<RelayRequest> read_relay_request(std::string_view value,
     }
     constexpr size_t kParts = 5;
     const std::vector<std::string_view> parts = split(front, ';', kParts + 1);
-    if (parts.size() != kParts || parts[0] != "v=1") {
+    if (parts.size() != kParts || (parts[0] != "v=1" && parts[0] != "v=2")) {
         return malformed();
     }
     std::optional<std::vector<std::string>> path = path_of(parts[1]);

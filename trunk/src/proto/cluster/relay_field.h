@@ -1,13 +1,15 @@
 // The field `Weir-Relay`, by which nodes of a cluster know each other when one pulls a stream from
 // another. Pure; time and randomness are parameters.
 //
-//   request   v=1;path=b,c;epoch=17;time=1764128638123;nonce=<32 hex digits>;mac=<64 hex digits>
+//   request   v=2;path=b,c;epoch=17;time=1764128638123;nonce=<32 hex digits>;mac=<64 hex digits>
 //   answer    v=1;path=a;epoch=17
 //
-// The mac is HMAC-SHA256 by the secret of the cluster over the method, the target as it is sent
-// (with its query, so the vhost too), and all that stands in front of it. It holds for kRelayLife.
-// Nonces are not remembered, and the receiver is not signed: whoever gets or hears a request may
-// repeat it within its life, at any node, for that one stream.
+// The mac is HMAC-SHA256 by the secret of the cluster over the method, the host that is asked
+// (without port), the target as it is sent (with its query, so the vhost too), and all that stands
+// in front of it. It holds for kRelayLife. Nonces are not remembered: whoever gets or hears a
+// request may repeat it within its life, at that host, for that one stream. Requests of older
+// nodes have v=1, whose mac is not over the host, and are read, too; nothing that was signed
+// as v=2 can be shown as v=1.
 #pragma once
 
 #include <array>
@@ -43,17 +45,24 @@ struct RelayAnswer {
     bool operator==(const RelayAnswer&) const = default;
 };
 
+// "a.example" of "a.example:8080", "[::1]" of "[::1]:80".
+std::string_view without_port(std::string_view host);
+
+// `host`: a name or an address, perhaps with a port, which counts for nothing.
+//
 // The value of the field, with its mac. `path` has 1 to kMaxRelayPath names of nodes.
 std::string write_relay_request(const RelayRequest& request,
                                 std::string_view secret,
                                 std::string_view method,
+                                std::string_view host,
                                 std::string_view target);
 
-// kMalformed, or kDenied: another secret, another target, changed on the way, or too old. `now_ms`:
-// since 1970.
+// kMalformed, or kDenied: another secret, another host or target, changed on the way, or too old.
+// `now_ms`: since 1970.
 Result<RelayRequest> read_relay_request(std::string_view value,
                                         std::string_view secret,
                                         std::string_view method,
+                                        std::string_view host,
                                         std::string_view target,
                                         int64_t now_ms);
 

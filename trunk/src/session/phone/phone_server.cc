@@ -68,6 +68,14 @@ void PhoneServer::handle(net::HttpExchange& exchange) {
         return;
     }
     const io::SocketAddress peer = exchange.peer();
+    const Result<net::AddressPlace> place =
+        services_.limits.enter_table(net::SharedTable::kPhonePages, peer, kMaxPhonesOfOne);
+    if (!place.ok()) {
+        counters_.refused++;
+        (void)exchange.respond_error(503, place.error().message(),
+                                     {{"Retry-After", std::string(kRetrySeconds)}});
+        return;
+    }
     net::DetachedConnection detached = exchange.detach();
     PhoneSession session(*this, std::move(detached), peer);
     sessions_.insert(&session);

@@ -131,7 +131,8 @@ std::string RelayRun::request_fields() const {
     request.time_ms = wall_time_ms();
     system_random().fill(request.nonce);
     return fmt::format("{}: {}\r\n", cluster::kRelayField,
-                       cluster::write_relay_request(request, secret(), "GET", spec_.url.target()));
+                       cluster::write_relay_request(request, secret(), "GET", spec_.url.authority(),
+                                                    spec_.url.target()));
 }
 
 Error RelayRun::on_answer(int status, std::string_view relay) {

@@ -6,6 +6,7 @@
 #include "base/fnv.h"
 #include "io/coroutine.h"
 #include "io/deadline.h"
+#include "net/limits.h"
 #include "net/placement.h"
 #include "net/turn_reader.h"
 #include "session/rtsp/rtsp_server.h"
@@ -231,6 +232,10 @@ Result<RtspConnection::Next> RtspConnection::handle_http() {
         WEIR_TRY(server_.tunnels().bring_up(cookie, *stream_, unread_));
         return make_error(ErrorCode::kClosed, "the tunnel has ended");
     }
+    WEIR_TRY_ASSIGN(
+        const net::AddressPlace place,
+        server_.services().limits.enter_table(net::SharedTable::kRtspTunnels, stream_->peer(),
+                                              RtspTunnels::kMaxTunnelsOfOne));
     WEIR_TRY_ASSIGN(RtspTunnels::Opened opened, server_.tunnels().open(cookie, stream_->peer()));
     Error lost = send_bytes(as_bytes(kTunnelAnswer));
     if (!lost) {

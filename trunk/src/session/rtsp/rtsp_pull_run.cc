@@ -239,6 +239,12 @@ Error RtspPullRun::take(ByteSpan bytes) {
                 break;
             case rtsp::ClientEvent::kRedirected: {
                 WEIR_TRY_ASSIGN(redirected_, net::SourceUrl::parse(session_.url().full()));
+                const std::vector<std::string>& only = run_.spec().only_servers;
+                if (!only.empty() && !net::is_one_of(only, *redirected_)) {
+                    return make_error(ErrorCode::kDenied,
+                                      "the server redirects to {}, which allow_rtsp does not name",
+                                      log::escaped(redirected_->authority()));
+                }
                 return {};
             }
             case rtsp::ClientEvent::kPaused:

@@ -41,7 +41,7 @@ io::SrtVerdict SrtRules::decide(std::string_view stream_id) const {
     if (found == nullptr || !found->enabled) {
         return {io::kSrtForbidden, {}};
     }
-    return {0, found->options};
+    return {0, found->options, id->mode != srt::StreamMode::kRequest};
 }
 
 }  // namespace weir::session

@@ -251,11 +251,11 @@ Result<std::string> PlaylistService::fetch(const std::string& text,
 
 // ---- serving ----
 
-// As somebody who asks for a group without a section of its own.
+// As a player of a group without a section of its own, in the vhost to which the addresses of the
+// list lead. They name none, so the vhost that the client names has no say.
 bool PlaylistService::admits(net::HttpExchange& exchange) const {
     const http::Request& request = exchange.request();
-    const stream::StreamKey key =
-        policy_.key_of(request.query.get_or("vhost", ""), net::kGroupApp, "playlist");
+    const stream::StreamKey key = policy_.key_of("", net::kGroupApp, "playlist");
     const auto allowed = policy_.may_play({.key = key,
                                            .peer = exchange.peer(),
                                            .token = http::access_token(request).value_or(""),

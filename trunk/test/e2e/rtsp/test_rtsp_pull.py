@@ -225,6 +225,17 @@ def test_redirects(new_weir, folder):
         check_both(play(weir, folder))
 
 
+def test_a_stream_that_was_asked_for_is_not_redirected_to_servers_that_are_not_allowed(new_weir, folder):
+    with Camera(folder) as camera:
+        elsewhere = camera.url.replace("127.0.0.1", "localhost")
+        with Camera(folder, "first", redirect=elsewhere) as first:
+            weir = new_weir("vhost __defaultVhost__ { allow_rtsp 127.0.0.1; }").start()
+            with contextlib.suppress(OSError), urllib.request.urlopen(weir.http(f"/rtsp/127.0.0.1:{first.port}/live/main"),
+                                                                      timeout=10) as answer:
+                assert not answer.read(1)
+            assert f"redirects to localhost:{camera.port}, which allow_rtsp does not name" in weir.log()
+
+
 def test_a_camera_that_dies_comes_back(new_weir, folder):
     with Camera(folder) as camera:
         weir = pulled(new_weir, camera, "on_demand on; linger 1s;")

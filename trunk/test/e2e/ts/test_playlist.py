@@ -164,3 +164,13 @@ def test_lists_are_for_those_who_may_play(new_weir, folder):
     server = new_weir(f"playlist {folder}/tv.m3u; vhost __defaultVhost__ {{ security {{ play_key open-sesame-1234; }} }}").start()
     assert "One, the first" in text_of(server, "/playlist.m3u?key=open-sesame-1234")
     assert get(server, "/playlist.m3u")[0] == get(server, "/epg.xml")[0] == 403
+
+
+def test_the_rules_of_another_vhost_do_not_open_the_lists(new_weir, folder):
+    (folder / "tv.m3u").write_text(LIST)
+    server = new_weir(f"playlist {folder}/tv.m3u; vhost __defaultVhost__ {{ security {{ play_key open-sesame-1234; }} }} "
+                      "vhost open.example { enabled on; }").start()
+    wait_until(lambda: get(server, "/playlist.m3u?key=open-sesame-1234")[0] == 200, 20, "the playlist is there")
+    for path in ("/playlist.m3u?vhost=open.example", "/epg.xml?vhost=open.example"):
+        assert get(server, path)[0] == 403
+    assert get(server, "/playlist.m3u?vhost=open.example&key=open-sesame-1234")[0] == 200

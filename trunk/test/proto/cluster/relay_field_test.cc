@@ -10,6 +10,7 @@ namespace weir::cluster {
 namespace {
 
 constexpr std::string_view kSecret = "0123456789abcdef";
+constexpr std::string_view kHost = "a.example:8080";
 constexpr std::string_view kTarget = "/live/cam.flv?vhost=a.example&relay=1";
 constexpr int64_t kNow = 1'764'128'638'123;
 
@@ -25,16 +26,18 @@ RelayRequest request() {
 }
 
 std::string written(const RelayRequest& what = request()) {
-    return write_relay_request(what, kSecret, "GET", kTarget);
+    return write_relay_request(what, kSecret, "GET", kHost, kTarget);
 }
 
 ErrorCode code_of(std::string_view value, int64_t now_ms = kNow) {
-    const Result<RelayRequest> read = read_relay_request(value, kSecret, "GET", kTarget, now_ms);
+    const Result<RelayRequest> read =
+        read_relay_request(value, kSecret, "GET", kHost, kTarget, now_ms);
     return read.ok() ? ErrorCode::kOk : read.error().code();
 }
 
 TEST(RelayFieldTest, ARequestIsReadAsItWasWritten) {
-    const Result<RelayRequest> read = read_relay_request(written(), kSecret, "GET", kTarget, kNow);
+    const Result<RelayRequest> read =
+        read_relay_request(written(), kSecret, "GET", kHost, kTarget, kNow);
     ASSERT_TRUE(read.ok()) << read.error().message();
     EXPECT_EQ(*read, request());
 }
@@ -44,9 +47,9 @@ TEST(RelayFieldTest, TheBytesOfARequestStayAsTheyAre) {
     RelayRequest simple;
     simple.path = {"b"};
     simple.time_ms = 1'000;
-    EXPECT_EQ(write_relay_request(simple, kSecret, "GET", "/live/cam.flv?relay=1"),
-              "v=1;path=b;epoch=0;time=1000;nonce=00000000000000000000000000000000;mac="
-              "4b0cfa2f57c922a643106dfbac4c5acf74c0ba1f16c19cf73038fc14c735410c");
+    EXPECT_EQ(write_relay_request(simple, kSecret, "GET", kHost, "/live/cam.flv?relay=1"),
+              "v=2;path=b;epoch=0;time=1000;nonce=00000000000000000000000000000000;mac="
+              "be19aef0c1eeaf047e5bf10c95817d41d3ef7823a3c940894eb29c14e5690369");
 }
 
 TEST(RelayFieldTest, AnAnswerIsReadAsItWasWritten) {
@@ -80,13 +83,37 @@ TEST(RelayFieldTest, ItHoldsForOneMethodAndOneTargetAndOneSecret) {
     const std::string good = written();
     const auto read = [&](std::string_view secret, std::string_view method,
                           std::string_view target) {
-        const auto got = read_relay_request(good, secret, method, target, kNow);
+        const auto got = read_relay_request(good, secret, method, kHost, target, kNow);
         return got.ok() ? ErrorCode::kOk : got.error().code();
     };
     EXPECT_EQ(read(kSecret, "GET", kTarget), ErrorCode::kOk);
     EXPECT_EQ(read("0123456789abcdeF", "GET", kTarget), ErrorCode::kDenied);
     EXPECT_EQ(read(kSecret, "HEAD", kTarget), ErrorCode::kDenied);
     EXPECT_EQ(read(kSecret, "GET", "/live/cam.flv?vhost=b.example&relay=1"), ErrorCode::kDenied);
+}
+
+TEST(RelayFieldTest, ItHoldsForOneHostWhateverItsPort) {
+    const std::string good = written();
+    const auto read = [&](std::string_view host) {
+        const auto got = read_relay_request(good, kSecret, "GET", host, kTarget, kNow);
+        return got.ok() ? ErrorCode::kOk : got.error().code();
+    };
+    EXPECT_EQ(read("a.example:8080"), ErrorCode::kOk);
+    EXPECT_EQ(read("A.Example"), ErrorCode::kOk) << "a proxy left the port out";
+    for (const char* other : {"b.example:8080", "", "a.example.", "[::1]:8080", "xa.example"}) {
+        EXPECT_EQ(read(other), ErrorCode::kDenied) << other;
+    }
+}
+
+// While a cluster is updated: nodes before signed without the host.
+TEST(RelayFieldTest, ReadsWhatOlderNodesSign) {
+    const std::string old =
+        "v=1;path=b;epoch=0;time=1764128638123;nonce=00000000000000000000000000000000;mac="
+        "e992399e5de483b67cefb71632a021422813639fdd4ba0e8725b77ec0df5123c";
+    EXPECT_EQ(code_of(old), ErrorCode::kOk);
+    std::string stripped = written();
+    stripped[2] = '1';
+    EXPECT_EQ(code_of(stripped), ErrorCode::kDenied) << "a newer one is no older one";
 }
 
 TEST(RelayFieldTest, ItHoldsForItsLifeInBothDirections) {

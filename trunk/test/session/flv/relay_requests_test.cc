@@ -49,22 +49,28 @@ class RelayRequestsTest : public World {
         EXPECT_FALSE(error) << error.to_string();
     }
 
-    static std::string signed_by(std::string_view secret) {
+    static std::string signed_by(std::string_view secret,
+                                 std::string_view signed_host,
+                                 std::string_view host) {
         cluster::RelayRequest request;
         request.path = {"other"};
         request.time_ms = wall_time_ms();
-        const std::string field = cluster::write_relay_request(request, secret, "GET", kTarget);
-        return net::get_request(kTarget, fmt::format("{}: {}\r\n", cluster::kRelayField, field));
+        const std::string field =
+            cluster::write_relay_request(request, secret, "GET", signed_host, kTarget);
+        return fmt::format("GET {} HTTP/1.1\r\nHost: {}\r\n{}: {}\r\n\r\n", kTarget, host,
+                           cluster::kRelayField, field);
     }
 
-    int by_network(std::string_view secret) {
-        return net::TestClient(address_).ask(signed_by(secret)).status;
+    int by_network(std::string_view secret,
+                   std::string_view signed_host = "127.0.0.1",
+                   std::string_view host = "127.0.0.1") {
+        return net::TestClient(address_).ask(signed_by(secret, signed_host, host)).status;
     }
 
     int by_unix_socket(std::string_view secret) {
         auto stream = io::connect_unix(name_, io::soon());
         EXPECT_TRUE(stream.ok());
-        return net::TestClient(std::move(*stream)).ask(signed_by(secret)).status;
+        return net::TestClient(std::move(*stream)).ask(signed_by(secret, "node", "node")).status;
     }
 
     const std::string name_ = "@weir-test-" + random_id(system_random(), 12);
@@ -88,6 +94,17 @@ TEST_F(RelayRequestsTest, EachWayHasASecretOfItsOwn) {
     EXPECT_EQ(by_unix_socket("of the cluster"), 403);
     EXPECT_EQ(by_network("of the cluster"), 404);
     EXPECT_EQ(by_network("of the processes"), 403);
+}
+
+// Another node that got such a request could show it here.
+TEST_F(RelayRequestsTest, ARequestForAnotherHostIsNotAnswered) {
+    relays_.set_up("this", "of the cluster", 3);
+    EXPECT_EQ(by_network("of the cluster", "b.example"), 403) << "signed for another Host";
+    EXPECT_EQ(by_network("of the cluster", "a.example:80", "a.example"), 404);
+    relays_.set_names({"b.example"});
+    EXPECT_EQ(by_network("of the cluster", "a.example", "a.example"), 403);
+    EXPECT_EQ(by_network("of the cluster", "B.example", "b.example:8080"), 404);
+    EXPECT_EQ(by_network("of the cluster"), 404) << "its own address";
 }
 
 }  // namespace

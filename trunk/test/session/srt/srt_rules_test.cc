@@ -36,6 +36,13 @@ TEST_F(SrtRulesTest, RefusesWhatNamesNoStreamAndVhostsThatAreDisabled) {
     EXPECT_EQ(rules_.decide("#!::r=live/cam,h=off.example").reject, io::kSrtForbidden);
 }
 
+TEST_F(SrtRulesTest, OnlyACallerThatSaysThatItPlaysSendsNothing) {
+    EXPECT_FALSE(rules_.decide("#!::r=live/cam,m=request").receives);
+    EXPECT_FALSE(rules_.decide("read:live/cam").receives);
+    EXPECT_TRUE(rules_.decide("#!::r=live/cam,m=publish").receives);
+    EXPECT_TRUE(rules_.decide("live/cam").receives) << "who sends publishes";
+}
+
 TEST(SrtDefaultStreamTest, IsThatOfCallersThatNameNone) {
     const SrtRules rules({vhost("", ""), vhost("a.example", "secret-of-a")}, "live/x");
     for (const char* text : {"", "#!::m=publish", "#!::bmd_uuid=1", "#!::h=a.example,m=request"}) {

@@ -1,0 +1,251 @@
+#include <algorithm>
+#include <utility>
+
+#include "io/srt/srt_bridge.h"
+#include "io/srt/srt_sizes.h"
+
+namespace weir::io {
+namespace {
+
+double seconds(SrtClock::duration span) {
+    return std::chrono::duration<double>(span).count();
+}
+
+}  // namespace
+
+void SrtHandshakes::set_gate(std::shared_ptr<const SrtGate> gate) {
+    const std::lock_guard lock(mutex_);
+    gate_ = std::move(gate);
+}
+
+void SrtHandshakes::set_limits(const SrtLimits& limits) {
+    const std::lock_guard lock(mutex_);
+    limits_ = limits;
+}
+
+// ---- before libsrt ----
+
+bool SrtHandshakes::hears(const NetAddress& peer) {
+    const std::lock_guard lock(mutex_);
+    forget_leaving(SrtClock::now());
+    const auto share = shares_.find(peer.network());
+    const bool refused =
+        share != shares_.end() && share->second.refused >= SrtEngine::kMaxRefusedOfOne;
+    if (refused || bytes_ + kSrtRefusedBytes > SrtEngine::kMaxStrangerBytes) {
+        counters_.unheard++;
+        return false;
+    }
+    return true;
+}
+
+uint32_t SrtHandshakes::flight_window(Millis latency) {
+    const std::lock_guard lock(mutex_);
+    return srt_flight_window(limits_.max_bitrate, std::max(latency, limits_.latency));
+}
+
+// ---- room ----
+
+// Everybody has all that there is until half of it is used up. From then on each address has its
+// share: one that calls without end leaves the other half to others.
+std::optional<SrtHandshakes::Why> SrtHandshakes::take_room(SrtClock::time_point now,
+                                                           const NetAddress& peer,
+                                                           size_t bytes) {
+    tokens_ = std::min(SrtEngine::kHandshakeBurst,
+                       tokens_ + seconds(now - filled_) * SrtEngine::kHandshakesPerSecond);
+    filled_ = now;
+    if (callers_.size() >= limits_.connections) {
+        return Why::kFull;
+    }
+    if (tokens_ < 1 || strangers_ >= SrtEngine::kMaxUnadmitted ||
+        bytes_ + bytes > SrtEngine::kMaxStrangerBytes) {
+        return Why::kOverload;
+    }
+    constexpr double kMost = SrtEngine::kHandshakesPerSecondOfOne;
+    Share& share = shares_[peer.network()];
+    share.used = std::max(0.0, share.used - seconds(now - share.since) * kMost);
+    share.since = now;
+    if (share.all >= limits_.connections_of_one && !peer.is_loopback()) {
+        return Why::kAddress;
+    }
+    const bool scarce = strangers_ * 2 >= SrtEngine::kMaxUnadmitted ||
+                        bytes_ * 2 >= SrtEngine::kMaxStrangerBytes ||
+                        tokens_ * 2 < SrtEngine::kHandshakeBurst;
+    if (scarce && (share.strangers >= SrtEngine::kMaxUnadmittedOfOne || share.used > kMost - 1)) {
+        return Why::kOverload;
+    }
+    share.used = std::min(share.used + 1, kMost);
+    share.strangers++;
+    share.all++;
+    strangers_++;
+    bytes_ += bytes;
+    tokens_ -= 1;
+    return std::nullopt;
+}
+
+void SrtHandshakes::refuse(const NetAddress& peer, Why why, SrtClock::time_point now) {
+    refused_ = {peer.ip_text(), why};
+    leave(peer.network(), kSrtRefusedBytes, true, now);
+}
+
+void SrtHandshakes::leave(const NetAddress& address,
+                          size_t bytes,
+                          bool refused,
+                          SrtClock::time_point now) {
+    leaving_.push_back({now + SrtEngine::kForgotten, address, bytes, refused});
+    bytes_ += bytes;
+    Share& share = shares_[address];
+    share.since = std::max(share.since, now);
+    share.refused += refused ? 1 : 0;
+}
+
+void SrtHandshakes::forget_leaving(SrtClock::time_point now) {
+    while (!leaving_.empty() && leaving_.front().until <= now) {
+        const Leaving& gone = leaving_.front();
+        bytes_ -= gone.bytes;
+        if (const auto share = shares_.find(gone.address); gone.refused && share != shares_.end()) {
+            share->second.refused--;
+        }
+        leaving_.pop_front();
+    }
+}
+
+void SrtHandshakes::forget_shares(SrtClock::time_point now) {
+    std::erase_if(shares_, [now](const auto& each) {
+        const Share& share = each.second;
+        return share.all == 0 && share.refused == 0 && now - share.since >= std::chrono::seconds(1);
+    });
+}
+
+// A stranger's memory counts until libsrt has given it back.
+SrtHandshakes::Callers::iterator SrtHandshakes::remove(Callers::iterator caller,
+                                                       SrtClock::time_point now) {
+    const Caller& gone = caller->second;
+    const NetAddress address = gone.peer.network();
+    const auto share = shares_.find(address);
+    const bool stranger = gone.state != State::kAdmitted;
+    if (share != shares_.end()) {
+        share->second.all--;
+        share->second.strangers -= stranger ? 1 : 0;
+    }
+    if (stranger) {
+        strangers_--;
+        bytes_ -= gone.bytes;
+        leave(address, gone.bytes, false, now);
+    }
+    return callers_.erase(caller);
+}
+
+size_t SrtHandshakes::stranger_bytes() {
+    const std::lock_guard lock(mutex_);
+    return bytes_;
+}
+
+// ---- the way of a caller ----
+
+SrtHandshakes::Decision SrtHandshakes::decide(int32_t socket,
+                                              const NetAddress& peer,
+                                              std::string_view stream_id,
+                                              Millis latency,
+                                              SrtClock::time_point now) {
+    counters_.handshakes++;
+    std::shared_ptr<const SrtGate> gate;
+    {
+        const std::lock_guard lock(mutex_);
+        gate = gate_;
+    }
+    // Without a lock: the gate never changes.
+    Decision out{gate == nullptr ? SrtVerdict{kSrtOverload, {}} : gate->decide(stream_id)};
+    const std::lock_guard lock(mutex_);
+    forget_leaving(now);
+    if (out.verdict.reject != 0) {
+        counters_.refused_gate++;
+        refuse(peer, out.verdict.reject == kSrtForbidden ? Why::kVhost : Why::kStreamId, now);
+        return out;
+    }
+    out.receive_window = out.verdict.receives
+                             ? srt_receive_window(limits_.max_bitrate,
+                                                  std::max(latency, out.verdict.options.latency))
+                             : kSrtFewPackets;
+    const size_t bytes = srt_connection_bytes(
+        srt_flight_window(limits_.max_bitrate, std::max(latency, limits_.latency)),
+        out.receive_window);
+    if (const std::optional<Why> why = take_room(now, peer, bytes)) {
+        (*why == Why::kFull      ? counters_.refused_full
+         : *why == Why::kAddress ? counters_.refused_address
+                                 : counters_.refused_overload)++;
+        refuse(peer, *why, now);
+        out.verdict.reject = kSrtOverload;
+        return out;
+    }
+    callers_[socket] = {State::kPending, now, peer, std::string(stream_id), bytes};
+    return out;
+}
+
+bool SrtHandshakes::succeeded(int32_t socket,
+                              std::string_view stream_id,
+                              SrtClock::time_point now) {
+    const std::lock_guard lock(mutex_);
+    const auto found = callers_.find(socket);
+    if (found == callers_.end() || found->second.state != State::kPending) {
+        counters_.refused_gate++;
+        return false;
+    }
+    if (found->second.stream_id != stream_id) {
+        counters_.refused_gate++;
+        refused_ = {found->second.peer.ip_text(), Why::kStreamId};
+        remove(found, now);
+        return false;
+    }
+    found->second.state = State::kNewcomer;
+    found->second.stream_id.clear();
+    counters_.accepted++;
+    return true;
+}
+
+void SrtHandshakes::admitted(int32_t socket) {
+    const std::lock_guard lock(mutex_);
+    const auto found = callers_.find(socket);
+    if (found == callers_.end() || found->second.state != State::kNewcomer) {
+        return;
+    }
+    Caller& caller = found->second;
+    caller.state = State::kAdmitted;
+    strangers_--;
+    bytes_ -= caller.bytes;
+    if (const auto share = shares_.find(caller.peer.network()); share != shares_.end()) {
+        share->second.strangers--;
+    }
+}
+
+void SrtHandshakes::gone(int32_t socket, SrtClock::time_point now) {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = callers_.find(socket);
+        found != callers_.end() && found->second.state != State::kPending) {
+        remove(found, now);
+    }
+}
+
+std::string SrtHandshakes::expire(SrtClock::time_point now) {
+    std::string peer;
+    const std::lock_guard lock(mutex_);
+    for (auto at = callers_.begin(); at != callers_.end();) {
+        const Caller& caller = at->second;
+        if (caller.state != State::kPending || now - caller.since < kPatience) {
+            ++at;
+            continue;
+        }
+        counters_.failed_handshakes++;
+        peer = caller.peer.ip_text();
+        at = remove(at, now);
+    }
+    forget_leaving(now);
+    forget_shares(now);
+    return peer;
+}
+
+SrtHandshakes::Refused SrtHandshakes::take_refused() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(refused_, {});
+}
+
+}  // namespace weir::io
