@@ -99,7 +99,6 @@ TEST(ConfigTest, EveryDirectiveReachesItsPlace) {
     EXPECT_EQ(addresses(config.listen), (Texts{"[::]:1", "127.0.0.1:2", "[::1]:3"}));
     EXPECT_EQ(config.max_connections, 5u);
     EXPECT_EQ(config.chunk_size, 4096u);
-    EXPECT_TRUE(config.vhosts[0].publish.publisher_clock);
     EXPECT_EQ(config.worker_threads, 3u);
     EXPECT_EQ(config.log_level, log::Level::kWarn);
     EXPECT_EQ(config.pid, "/run/w.pid");
@@ -114,7 +113,7 @@ TEST(ConfigTest, EveryDirectiveReachesItsPlace) {
     EXPECT_EQ(vhost.write_stall_timeout, Seconds(4));
     EXPECT_EQ(vhost.send_buffer, 64u << 10);
     EXPECT_EQ(vhost.play, (PlayConfig{Millis(0), 1u << 20, Seconds(5), 2u << 20, Millis(0)}));
-    EXPECT_EQ(vhost.publish, (PublishConfig{Seconds(6), Seconds(7)}));
+    EXPECT_EQ(vhost.publish, (PublishConfig{Seconds(6), Seconds(7), true}));
     EXPECT_TRUE(vhost.security.allows(Action::kPublish, "203.0.113.9"));
     EXPECT_FALSE(vhost.security.allows(Action::kPlay, "10.9.9.9"));
 }
