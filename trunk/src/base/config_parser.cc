@@ -14,11 +14,11 @@ class Parser {
            IsDirectiveName is_name,
            DiagnosticSink& sink,
            Position begin,
-           QuotedNames quoted)
+           Dialect dialect)
         : is_name_(is_name),
-          quoted_(quoted),
+          dialect_(dialect),
           sink_(sink),
-          lexer_(text, sink, begin),
+          lexer_(text, sink, begin, dialect),
           token_(lexer_.next()) {}
 
     std::vector<Statement> parse_file() {
@@ -66,7 +66,7 @@ class Parser {
         statement.name = std::move(token_);
         statement.broken = statement.name.broken;
         statement.end = statement.name.end;
-        if (statement.name.quoted && quoted_ == QuotedNames::kRefused) {
+        if (statement.name.quoted && dialect_ == Dialect::kOurs) {
             sink_.report(statement.name.at,
                          "found a quoted text, expected the name of a directive");
             statement.broken = true;
@@ -154,7 +154,7 @@ class Parser {
     }
 
     IsDirectiveName is_name_;
-    QuotedNames quoted_;
+    Dialect dialect_;
     DiagnosticSink& sink_;
     LexerView lexer_;
     Token token_;
@@ -168,8 +168,8 @@ std::vector<Statement> parse_statements(std::string_view text,
                                         IsDirectiveName is_name,
                                         DiagnosticSink& sink,
                                         Position begin,
-                                        QuotedNames quoted) {
-    return Parser(text, is_name, sink, begin, quoted).parse_file();
+                                        Dialect dialect) {
+    return Parser(text, is_name, sink, begin, dialect).parse_file();
 }
 
 }  // namespace weir

@@ -108,6 +108,9 @@ constexpr ForeignName kForeignNames[] = {
 
 // Empty: nothing of the kind.
 std::string where_others_have(std::string_view name) {
+    if (is_directive_name(name)) {
+        return {};  // ours: it stands in the wrong place
+    }
     for (const ForeignName& each : kForeignNames) {
         const bool longer = each.or_longer && name.starts_with(each.name) &&
                             name.substr(each.name.size()).starts_with('_');

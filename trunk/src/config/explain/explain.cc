@@ -49,6 +49,7 @@ std::string_view word_of(Fate fate) {
         case Fate::kDiffers: return "differs";
         case Fate::kBuiltIn: return "needs none";
         case Fate::kNone: return "none";
+        case Fate::kLost: return "lost";
     }
     return {};
 }
@@ -121,7 +122,7 @@ Explained explain(std::string_view text,
         sink.report({0, 0, 0}, fmt::format("found more than {} bytes", kMaxConfigBytes));
     }
     const std::vector<Statement> statements =
-        parse_statements(text.substr(0, kMaxConfigBytes), no_name, sink, {}, QuotedNames::kAllowed);
+        parse_statements(text.substr(0, kMaxConfigBytes), no_name, sink, {}, Dialect::kForeign);
     if (!server) {
         server = recognised(statements);
     }

@@ -6,6 +6,8 @@
 //
 // It fails closed: nothing that the old server refused is let in by the result. What restricted
 // access and cannot be written here becomes a line `unresolved`, with which the result is refused.
+// It loses nothing silently: a function of the old server that the result does not have is in
+// Explained::losses, which head the text.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +31,8 @@ enum class Fate : uint8_t {
     kSame,     // the same word, or another one with the same meaning
     kDiffers,  // something close; the note says what is not the same
     kBuiltIn,  // needs no directive here
-    kNone,     // there is nothing of the kind
+    kNone,     // there is nothing of the kind, and nobody misses it
+    kLost,     // a function that the result does not have
 };
 
 // Statements of Weir, as words behind the name of the directive. Empty: this value needs none.
@@ -43,6 +46,9 @@ struct ForeignDirective {
     Convert convert = nullptr;  // null: the values as they are
     // It restricted access: what of it has no counterpart, the operator has to decide.
     bool restricts = false;
+    // kLost: the name that a directive of ours would have. A test fails once there is one, since
+    // the note is wrong then.
+    std::string_view lacks = {};
 };
 
 std::span<const ForeignDirective> srs_directives();
@@ -58,6 +64,7 @@ struct Explained {
     // What `weir -t` accepts, or refuses until each of `decisions` is settled.
     std::string config;
     std::vector<std::string> decisions;  // what restricted access and has no counterpart
+    std::vector<std::string> losses;     // functions that the result does not have
 };
 
 // `server`: none finds it out.

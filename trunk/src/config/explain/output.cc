@@ -14,7 +14,16 @@ namespace {
 
 constexpr size_t kMaxAttempts = 200;   // of taking lines out
 constexpr size_t kMaxDecision = 400;   // bytes of one text
-constexpr size_t kMaxDecisions = 200;  // more are counted
+constexpr size_t kMaxDecisions = 200;  // more are not listed; so of losses
+
+void add_once(std::vector<std::string>& all, std::string text) {
+    if (all.size() > kMaxDecisions || std::ranges::find(all, text) != all.end()) {
+        return;
+    }
+    all.push_back(all.size() == kMaxDecisions
+                      ? "there is more of this kind; begin with a smaller file."
+                      : std::move(text));
+}
 
 }  // namespace
 
@@ -41,15 +50,11 @@ OutBlock& ExplainOutput::at(const std::vector<std::string>& heads) {
 }
 
 void ExplainOutput::decide(std::string text) {
-    if (std::ranges::find(decisions_, text) != decisions_.end()) {
-        return;
-    }
-    if (decisions_.size() == kMaxDecisions) {
-        text = "there is more of this kind; begin with a smaller file.";
-        decisions_.push_back(std::move(text));
-    } else if (decisions_.size() < kMaxDecisions) {
-        decisions_.push_back(std::move(text));
-    }
+    add_once(decisions_, std::move(text));
+}
+
+void ExplainOutput::lose(std::string text) {
+    add_once(losses_, std::move(text));
 }
 
 void ExplainOutput::write(const OutBlock& block, size_t depth, std::vector<Written>& out) const {
@@ -85,9 +90,12 @@ bool ExplainOutput::drop_refused(std::vector<Written>& lines) {
         const std::string why = line.shown == line.text
                                     ? log::escaped(error.message)
                                     : "weir -t says why when it stands in a file";
+        std::string said = fmt::format("{}: \"{}\" is not possible here: {}.", line.from,
+                                       log::escaped(line.shown), why);
         if (line.restricts) {
-            decide(fmt::format("{}: \"{}\" is not possible here: {}.", line.from,
-                               log::escaped(line.shown), why));
+            decide(std::move(said));
+        } else {
+            lose(std::move(said));
         }
         refused.text =
             fmt::format("# {}   # cannot be taken over: {}", log::escaped(line.shown), why);

@@ -1,8 +1,8 @@
 // The configuration that `weir --explain` writes: lines in blocks, and what the operator has to
 // decide. Private to the explainers.
 //
-// It fails closed: a line that restricted access in the old server and that the check of this one
-// refuses becomes something to decide, never a comment that nobody reads.
+// A line that the check of this server refuses never becomes a comment that nobody reads: if it
+// restricted access in the old server it is something to decide (it fails closed), else a loss.
 #pragma once
 
 #include <cstddef>
@@ -40,11 +40,16 @@ class ExplainOutput {
     // Something that the operator has to decide: one sentence, without secrets.
     void decide(std::string text);
 
+    // A function that the result does not have: one sentence, without secrets.
+    void lose(std::string text);
+
     // Takes lines that this server refuses out, until the rest is good but for what has to be
     // decided. Once, at the end.
     void check();
 
     const std::vector<std::string>& decisions() const { return decisions_; }
+
+    const std::vector<std::string>& losses() const { return losses_; }
 
     // `unresolved` lines first, then the rest.
     std::string text() const;
@@ -57,6 +62,7 @@ class ExplainOutput {
 
     OutBlock top_;
     std::vector<std::string> decisions_;
+    std::vector<std::string> losses_;
     std::string checked_;
 };
 

@@ -211,7 +211,7 @@ http { server { listen 8080; location /stat { rtmp_stat all; } } }
 @pytest.mark.parametrize("text, words", [
     (SRS, ["# All that restricted access is taken over", "fragment 10s;", "queue_length 30s;", "mw_latency 350ms;", "normal_timeout 5s;",
            "allow publish 10.0.0.0/8;"]),
-    (NGINX, ["chunk_size 4096;", "deny publish all;", "max_connections 1024;", "rtmp_stat all: GET /api/v1/streams",
+    (NGINX, ["chunk_size 4096;", "deny publish all;", "max_connections 1024;", "rtmp_stat all: becomes http_api",
              "application vip {", "deny play all;", "on_publish http://127.0.0.1/auth;"]),
 ])
 def test_explained_configurations_pass_the_check(folder, text, words):
