@@ -1,7 +1,8 @@
-// `weir --explain FILE`: reads a configuration of SRS or of nginx with its RTMP module, says for
-// each directive what it becomes here, and writes a configuration of Weir that comes next to it.
+// `weir --explain FILE`: reads a configuration of SRS, of nginx with its RTMP module or of
+// MediaMTX, says for each directive what it becomes here, and writes a configuration of Weir that
+// comes next to it.
 //
-// The knowledge is in tables (explain_srs.cc, explain_nginx.cc), from which doc/migrating.md is
+// The knowledge is in tables (srs.cc, nginx.cc, mediamtx.cc), from which doc/migrating.md is
 // made as well. Pure: the file is a text, files that it includes are not read.
 //
 // It fails closed: nothing that the old server refused is let in by the result. What restricted
@@ -22,9 +23,9 @@
 
 namespace weir::config {
 
-enum class ForeignServer : uint8_t { kSrs, kNginxRtmp };
+enum class ForeignServer : uint8_t { kSrs, kNginxRtmp, kMediaMtx };
 
-// "srs", "nginx-rtmp"; none for other words.
+// "srs", "nginx-rtmp", "mediamtx"; none for other words.
 std::optional<ForeignServer> foreign_server(std::string_view name);
 
 enum class Fate : uint8_t {
@@ -53,13 +54,16 @@ struct ForeignDirective {
 
 std::span<const ForeignDirective> srs_directives();
 std::span<const ForeignDirective> nginx_directives();
+// Keys of a path and of pathDefaults are "paths.KEY".
+std::span<const ForeignDirective> mediamtx_directives();
 
 // What differs although no file says so; a sentence each.
 std::span<const std::string_view> srs_differences();
 std::span<const std::string_view> nginx_differences();
+std::span<const std::string_view> mediamtx_differences();
 
 struct Explained {
-    std::vector<Diagnostic> errors;  // the file is broken, or it is of neither kind
+    std::vector<Diagnostic> errors;  // the file is broken, or of no known server
     std::string text;                // losses first, then line by line; empty after errors
     // What `weir -t` accepts, or refuses until each of `decisions` is settled.
     std::string config;
@@ -79,10 +83,10 @@ std::string refused_config(std::string_view file_name, std::string_view why);
 // Whose configuration that is, by directives that only they have; none: perhaps ours.
 std::optional<ForeignServer> looks_foreign(const std::vector<Statement>& statements);
 
-// "SRS", "nginx with its RTMP module".
+// "SRS", "nginx with its RTMP module", "MediaMTX".
 std::string_view to_string(ForeignServer server);
 
-// The generated part of doc/migrating.md: both tables.
+// The generated part of doc/migrating.md: the tables.
 std::string migration_markdown();
 
 }  // namespace weir::config

@@ -34,7 +34,7 @@ bool hides_words(const Statement& statement) {
     }
     const std::string word = first_word(statement);
     const bool names_file = word.find_first_of("/.") != std::string::npos;
-    return name.starts_with("exec") || (name == "key" && !names_file);
+    return name.starts_with("exec") || name.starts_with("runOn") || (name == "key" && !names_file);
 }
 
 // Of those whose key stands in the path of an address.
@@ -43,7 +43,8 @@ bool hides_paths(std::string_view name) {
         return true;
     }
     for (const std::string_view each :
-         {"push", "pull", "forward", "destination", "origin", "url", "output", "backend"}) {
+         {"push", "pull", "forward", "destination", "origin", "url", "output", "backend", "source",
+          "dest", "authHTTPAddress", "externalAuthenticationURL"}) {
         if (name == each) {
             return true;
         }
@@ -172,13 +173,13 @@ void Explainer::lose(const Statement& statement, std::string_view why) {
     output_.lose(found_text(statement, why));
 }
 
-void Explainer::become(const Statement& statement, const Place& place, const Written& written) {
+void Explainer::become(const Statement& statement,
+                       const Place& place,
+                       const Written& written,
+                       bool restricts) {
     const std::string& shown = written.shown.empty() ? written.line : written.shown;
     has_secrets_ = has_secrets_ || !written.shown.empty();
-    std::vector<OutLine>& lines = output_.at(place).lines;
-    if (std::ranges::find(lines, written.line, &OutLine::text) == lines.end()) {
-        lines.push_back({written.line, shown, place_of(statement), false});
-    }
+    output_.at(place).add({written.line, shown, place_of(statement), restricts});
     const bool inner = !place.empty() && place.back().find(' ') == std::string::npos;
     say(statement,
         fmt::format("becomes {}{}{}{}", inner ? place.back() + " { " : "", shown, inner ? " }" : "",
@@ -186,11 +187,11 @@ void Explainer::become(const Statement& statement, const Place& place, const Wri
 }
 
 void Explainer::put(const Place& place, std::string line) {
-    OutBlock& block = output_.at(place);
-    const auto same = [&](const OutLine& each) { return each.text == line; };
-    if (std::ranges::none_of(block.lines, same)) {
-        block.lines.push_back({line, line, log::escaped(file_), true});
-    }
+    put_line(place, {line, line, log::escaped(file_), true});
+}
+
+void Explainer::put_line(const Place& place, const OutLine& line) {
+    output_.at(place).add(line);
 }
 
 void Explainer::put_secret(const Place& place, OutLine line) {

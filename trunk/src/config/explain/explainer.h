@@ -57,12 +57,22 @@ class Explainer {
     // Writes a line that stands in no file.
     void put(const Place& place, std::string line);
 
+    // The same of one that comes from somewhere.
+    void put_line(const Place& place, const OutLine& line);
+
     // The same of one with a secret.
     void put_secret(const Place& place, OutLine line);
 
     // Writes the line of a function, from that statement. If `shown` is not empty, the line may
     // hold secrets and `shown` stands for it in comments. Says what it became, with `note`.
-    void become(const Statement& statement, const Place& place, const Written& written);
+    // `restricts`: as of ForeignDirective.
+    void become(const Statement& statement,
+                const Place& place,
+                const Written& written,
+                bool restricts = false);
+
+    // The result holds a secret.
+    void note_secret() { has_secrets_ = true; }
 
     std::string place_of(const Statement& statement) const;
 

@@ -128,8 +128,7 @@ class NginxExplainer : private Explainer {
             return;
         }
         const Place place = {head};
-        if (std::ranges::any_of(output().top().blocks,
-                                [&](const OutBlock& each) { return each.head == head; })) {
+        if (output().top().by_head.contains(head)) {
             decide(statement, "a second application of that name: its rules are not mixed in.");
             return;
         }

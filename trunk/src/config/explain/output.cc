@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "base/config_lexer.h"
+#include "base/config_parser.h"
 #include "base/log.h"
 #include "config/config.h"
 #include "config/directives.h"
@@ -12,7 +12,7 @@
 namespace weir::config {
 namespace {
 
-constexpr size_t kMaxAttempts = 200;   // of taking lines out
+constexpr size_t kMaxAttempts = 20;    // of taking lines out, up to kMaxDiagnostics at a time
 constexpr size_t kMaxDecision = 400;   // bytes of one text
 constexpr size_t kMaxDecisions = 200;  // more are not listed; so of losses
 
@@ -34,11 +34,20 @@ struct ExplainOutput::Written {
 };
 
 OutBlock& OutBlock::inner(std::string_view wanted) {
-    const auto found = std::ranges::find(blocks, wanted, &OutBlock::head);
-    if (found != blocks.end()) {
-        return *found;
+    const auto found = by_head.find(wanted);
+    if (found != by_head.end()) {
+        return blocks[found->second];
     }
-    return blocks.emplace_back(OutBlock{std::string(wanted), {}, {}});
+    by_head.emplace(wanted, blocks.size());
+    OutBlock& made = blocks.emplace_back();
+    made.head = wanted;
+    return made;
+}
+
+void OutBlock::add(OutLine line) {
+    if (added.insert(line.text).second) {
+        lines.push_back(std::move(line));
+    }
 }
 
 OutBlock& ExplainOutput::at(const std::vector<std::string>& heads) {
@@ -113,6 +122,13 @@ bool ExplainOutput::drop_refused(std::vector<Written>& lines) {
 void ExplainOutput::check() {
     std::vector<Written> lines;
     write(top_, 0, lines);
+    if (lines.size() > kMaxConfigStatements) {
+        decide(
+            fmt::format("the result would have more than {} lines, which no configuration may "
+                        "have: begin with a smaller file.",
+                        kMaxConfigStatements));
+        lines.clear();
+    }
     size_t attempts = 0;
     while (drop_refused(lines)) {
         if (++attempts == kMaxAttempts) {

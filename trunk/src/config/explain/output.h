@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,10 +25,15 @@ struct OutBlock {
     std::string head;  // "play", "vhost a.example"; empty: the file
     std::vector<OutLine> lines;
     std::vector<OutBlock> blocks;
+    std::map<std::string, size_t, std::less<>> by_head;  // of `blocks`
+    std::set<std::string, std::less<>> added;            // texts of add()
 
     // The block with that head, made where there is none. Valid until the next block is made
     // beside it.
     OutBlock& inner(std::string_view head);
+
+    // Adds a line, unless add() has added the same text before.
+    void add(OutLine line);
 };
 
 class ExplainOutput {

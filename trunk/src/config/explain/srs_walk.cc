@@ -327,7 +327,7 @@ class SrsExplainer : private Explainer {
         };
         keep_settings(copy);
         std::ranges::for_each(copy.blocks, keep_settings);
-        output().top().blocks.push_back(std::move(copy));
+        output().at({copy.head}) = std::move(copy);
     }
 
     // Of the vhost for names without one; empty: they are refused.

@@ -250,7 +250,7 @@ TEST(ExplainLostTest, LinesThatAreRefusedAreLost) {
 // fails. And a text that says how to do something here names directives that there are.
 TEST(ExplainLostTest, TextsAreTrueOfTheDirectives) {
     static const std::regex kPlace("([a-z_]+) \\{ ([a-z_]+)[ ;]");
-    for (const auto table : {srs_directives(), nginx_directives()}) {
+    for (const auto table : {srs_directives(), nginx_directives(), mediamtx_directives()}) {
         for (const ForeignDirective& each : table) {
             EXPECT_EQ(each.fate == Fate::kLost, !each.lacks.empty()) << each.name;
             EXPECT_FALSE(is_directive_name(each.lacks)) << each.name << ": " << each.note;
@@ -267,7 +267,7 @@ TEST(ExplainLostTest, TextsAreTrueOfTheDirectives) {
 
 // Of what others call by a name of ours, nothing is "none": Weir has it.
 TEST(ExplainLostTest, NothingThatWeirHasIsCalledMissing) {
-    for (const auto table : {srs_directives(), nginx_directives()}) {
+    for (const auto table : {srs_directives(), nginx_directives(), mediamtx_directives()}) {
         for (const ForeignDirective& each : table) {
             std::string_view name = each.name;
             name = name.ends_with(".*") ? name.substr(0, name.size() - 2) : name;
