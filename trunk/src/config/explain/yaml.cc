@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <memory>
 #include <set>
 #include <utility>
 
@@ -14,11 +13,24 @@
 namespace weir::config {
 namespace {
 
-struct ParserEnd {
-    void operator()(yaml_parser_t* parser) const {
-        yaml_parser_delete(parser);
-        delete parser;
-    }
+class YamlParser {
+  public:
+    YamlParser() : good_(yaml_parser_initialize(&parser_) != 0) {}
+
+    YamlParser(const YamlParser&) = delete;
+    YamlParser& operator=(const YamlParser&) = delete;
+
+    ~YamlParser() { yaml_parser_delete(&parser_); }
+
+    bool good() const { return good_; }
+
+    yaml_parser_t* get() { return &parser_; }
+
+    const yaml_parser_t* operator->() const { return &parser_; }
+
+  private:
+    yaml_parser_t parser_{};
+    bool good_;
 };
 
 class Event {
@@ -224,8 +236,8 @@ std::string YamlNode::word(std::string_view key, std::string_view other) const {
 }
 
 std::optional<YamlNode> parse_yaml(std::string_view text, DiagnosticSink& sink) {
-    const std::unique_ptr<yaml_parser_t, ParserEnd> parser(new yaml_parser_t());
-    if (yaml_parser_initialize(parser.get()) == 0) {
+    YamlParser parser;
+    if (!parser.good()) {
         sink.report({0, 0, 0}, "out of memory");
         return std::nullopt;
     }
