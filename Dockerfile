@@ -18,7 +18,7 @@ RUN ./configure --tests=off && make
 RUN PREFIX=/usr DESTDIR=/out CONFIG=/weir/conf/docker.conf scripts/install
 
 FROM debian:12-slim
-RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates libssl3 libfmt9 libsrtp2-1 libhiredis0.14 zlib1g libavcodec59 libsrt1.5-openssl && rm -rf /var/lib/apt/lists/*
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates libssl3 libfmt9 libsrtp2-1 libhiredis0.14 libyaml-0-2 zlib1g libavcodec59 libsrt1.5-openssl && rm -rf /var/lib/apt/lists/*
 RUN useradd --system --create-home --home-dir /var/lib/weir --shell /usr/sbin/nologin weir
 COPY --from=build /out/ /
 USER weir

@@ -22,6 +22,7 @@ build|libst-dev|
 build|libssl-dev|
 build|libsrtp2-dev|
 build|libhiredis-dev|
+build|libyaml-dev|
 build|libavcodec-dev|
 build|libavutil-dev|
 build|libswresample-dev|

@@ -47,7 +47,10 @@ namespace {
 constexpr int kUsageError = 1;
 constexpr int kOutputError = 1;
 constexpr size_t kMaxWhy = 4'000;  // of what a process tells its supervisor
-constexpr int kToDecide = 2;       // of --explain: written, but not all of it could be taken over
+// Of --explain, where not all of it could be taken over. With both it is kLost: what has to be
+// decided is refused by -t as well, but what is lost is not.
+constexpr int kToDecide = 2;
+constexpr int kLost = 3;
 
 constexpr std::string_view kUsage =
     "usage: weir [-c FILE] [-t] [-v] [-h]\n"
@@ -65,9 +68,10 @@ constexpr std::string_view kUsage =
     "                        comes from\n"
     "  --print-secrets       the secrets of the configuration, each with a NUL behind it: for\n"
     "                        scripts/diagnose, which removes them from what it collects\n"
-    "  --explain[=srs|=nginx-rtmp] FILE   what a configuration of SRS or of nginx's RTMP module\n"
-    "                        becomes here, and a configuration to begin with; exit code 2:\n"
-    "                        something that restricted access there has to be decided\n"
+    "  --explain[=srs|=nginx-rtmp|=mediamtx] FILE   what a configuration of SRS, of nginx's RTMP\n"
+    "                        module or of MediaMTX becomes here, and a configuration to begin\n"
+    "                        with; exit code 2: something that restricted access there has to be\n"
+    "                        decided, 3: a function is lost\n"
     "  --print-config-doc    the table of directives as doc/configuration.md\n"
     "  --print-full-config   the same as conf/full.conf\n"
     "  --print-migration-doc the tables of doc/migrating.md\n"
@@ -133,17 +137,22 @@ int print_explained(const CommandLine& line) {
         fmt::print("{}{}\n", each.empty() ? "#" : "# ", each);
     }
     fmt::print("{}", done.config);
-    if (done.decisions.empty()) {
-        return 0;
+    if (!done.losses.empty()) {
+        fmt::print(stderr, "weir: {}: {} lost: the result says which at its beginning\n",
+                   line.explain_file,
+                   done.losses.size() == 1 ? "one function is"
+                                           : fmt::format("{} functions are", done.losses.size()));
     }
-    fmt::print(stderr,
-               "weir: {}: {} to decide before this configuration can be used: the result says "
-               "which at its beginning, and is refused until its lines \"unresolved\" are gone\n",
-               line.explain_file,
-               done.decisions.size() == 1
-                   ? "there is one thing"
-                   : fmt::format("there are {} things", done.decisions.size()));
-    return kToDecide;
+    if (!done.decisions.empty()) {
+        fmt::print(
+            stderr,
+            "weir: {}: {} to decide before this configuration can be used: the result says "
+            "which at its beginning, and is refused until its lines \"unresolved\" are gone\n",
+            line.explain_file,
+            done.decisions.size() == 1 ? "there is one thing"
+                                       : fmt::format("there are {} things", done.decisions.size()));
+    }
+    return !done.losses.empty() ? kLost : !done.decisions.empty() ? kToDecide : 0;
 }
 
 CommandLine parse_arguments(int count, char** arguments, const config::Environment& environment) {

@@ -111,8 +111,8 @@ std::string quoted_word(const std::string& word) {
     return out + '"';
 }
 
-LexerView::LexerView(std::string_view text, DiagnosticSink& sink, Position begin)
-    : text_(text), sink_(sink), position_(begin) {
+LexerView::LexerView(std::string_view text, DiagnosticSink& sink, Position begin, Dialect dialect)
+    : text_(text), sink_(sink), position_(begin), dialect_(dialect) {
     if (text_.starts_with(kByteOrderMark)) {
         text_.remove_prefix(kByteOrderMark.size());
     }
@@ -149,13 +149,29 @@ void LexerView::append(Token& token, char c) {
     }
 }
 
+// Of a text in quotes: whether there may be more of it.
+bool LexerView::goes_on() const {
+    return !at_end() && (dialect_ == Dialect::kForeign || peek() != '\n');
+}
+
+// "${name}", behind its '$': braces are part of the word.
+void LexerView::read_variable(Token& token) {
+    const size_t end = text_.find_first_of("} \t\r\n;", at_);
+    if (peek() != '{' || end == std::string_view::npos || text_[end] != '}') {
+        return;
+    }
+    while (at_ <= end) {
+        append(token, take());
+    }
+}
+
 void LexerView::read_quoted(Token& token) {
     token.quoted = true;
     char quote = take();
     size_t mark = 0;  // the first ';' inside
     Position mark_position;
     size_t mark_size = 0;
-    while (!at_end() && peek() != '\n') {
+    while (goes_on()) {
         Position at = position_;
         if (peek() == ';' && mark == 0) {
             mark = at_;
@@ -172,7 +188,7 @@ void LexerView::read_quoted(Token& token) {
             }
             return;
         }
-        if (c == '\\' && !at_end() && peek() != '\n') {
+        if (c == '\\' && goes_on()) {
             char escape = take();
             switch (escape) {
                 case 'n': c = '\n'; break;
@@ -182,6 +198,11 @@ void LexerView::read_quoted(Token& token) {
                 case '"':
                 case '\'': c = escape; break;
                 default:
+                    if (dialect_ == Dialect::kForeign) {
+                        append(token, c);
+                        c = escape;
+                        break;
+                    }
                     sink_.report(
                         at,
                         fmt::format(
@@ -197,7 +218,8 @@ void LexerView::read_quoted(Token& token) {
     }
     sink_.report(token.at, fmt::format("found no closing {} before the end of the line", quote));
     token.broken = true;
-    if (mark != 0) {  // most likely the end of the statement: read on from there
+    if (mark != 0 &&
+        dialect_ == Dialect::kOurs) {  // most likely the end of the statement: read on from there
         at_ = mark;
         position_ = mark_position;
         token.text.resize(mark_size);
@@ -211,10 +233,13 @@ void LexerView::read_word(Token& token) {
         if (is_control(c)) {
             sink_.report(at, fmt::format("found control character 0x{:02x}, expected text",
                                          static_cast<unsigned>(c)));
-        } else if (c == '"' || c == '\'') {
+        } else if ((c == '"' || c == '\'') && dialect_ == Dialect::kOurs) {
             sink_.report(at, fmt::format("found {} inside a word; quote the whole value", c));
         }
         append(token, c);
+        if (c == '$' && dialect_ == Dialect::kForeign) {
+            read_variable(token);
+        }
     }
 }
 

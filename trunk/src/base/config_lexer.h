@@ -79,10 +79,21 @@ class DiagnosticSink {
     size_t left_out_ = 0;
 };
 
+// How words are written.
+enum class Dialect : uint8_t {
+    kOurs,
+    // Of nginx and SRS: names of directives may have quotes, texts in quotes several lines and any
+    // escape, words "${name}" and quotes inside.
+    kForeign,
+};
+
 class LexerView {
   public:
     // The text and the sink must outlive the lexer. `begin`: where the text begins.
-    LexerView(std::string_view text, DiagnosticSink& sink, Position begin = {});
+    LexerView(std::string_view text,
+              DiagnosticSink& sink,
+              Position begin = {},
+              Dialect dialect = Dialect::kOurs);
 
     // kEnd at the end, again and again.
     Token next();
@@ -96,12 +107,15 @@ class LexerView {
     void skip_blanks();
     void read_quoted(Token& token);
     void read_word(Token& token);
+    void read_variable(Token& token);
+    bool goes_on() const;
     void append(Token& token, char c);
 
     std::string_view text_;
     DiagnosticSink& sink_;
     size_t at_ = 0;
     Position position_;
+    Dialect dialect_;
 };
 
 }  // namespace weir

@@ -14,13 +14,13 @@ class Parser {
            IsDirectiveName is_name,
            DiagnosticSink& sink,
            Position begin,
-           QuotedNames quoted,
+           Dialect dialect,
            IsDirectiveName holds_secret)
         : is_name_(is_name),
           holds_secret_(holds_secret),
-          quoted_(quoted),
+          dialect_(dialect),
           sink_(sink),
-          lexer_(text, sink, begin),
+          lexer_(text, sink, begin, dialect),
           token_(lexer_.next()) {}
 
     std::vector<Statement> parse_file() {
@@ -70,7 +70,7 @@ class Parser {
             statement.name.at.line == secret_line_ && !is_name_(statement.name.text);
         statement.broken = statement.name.broken;
         statement.end = statement.name.end;
-        if (statement.name.quoted && quoted_ == QuotedNames::kRefused) {
+        if (statement.name.quoted && dialect_ == Dialect::kOurs) {
             sink_.report(statement.name.at,
                          "found a quoted text, expected the name of a directive");
             statement.broken = true;
@@ -163,7 +163,7 @@ class Parser {
 
     IsDirectiveName is_name_;
     IsDirectiveName holds_secret_;  // null: none is known
-    QuotedNames quoted_;
+    Dialect dialect_;
     DiagnosticSink& sink_;
     LexerView lexer_;
     Token token_;
@@ -178,9 +178,9 @@ std::vector<Statement> parse_statements(std::string_view text,
                                         IsDirectiveName is_name,
                                         DiagnosticSink& sink,
                                         Position begin,
-                                        QuotedNames quoted,
+                                        Dialect dialect,
                                         IsDirectiveName holds_secret) {
-    return Parser(text, is_name, sink, begin, quoted, holds_secret).parse_file();
+    return Parser(text, is_name, sink, begin, dialect, holds_secret).parse_file();
 }
 
 }  // namespace weir

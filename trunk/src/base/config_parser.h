@@ -19,7 +19,7 @@ namespace weir {
 inline constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 inline constexpr size_t kMaxConfigDepth = 16;          // blocks inside blocks
 inline constexpr size_t kMaxConfigStatements = 10000;  // in the whole file
-inline constexpr size_t kMaxConfigArguments = 64;      // of one statement
+inline constexpr size_t kMaxConfigArguments = 256;     // of one statement
 
 struct Statement {
     Token name;
@@ -35,9 +35,6 @@ struct Statement {
 // recognised.
 using IsDirectiveName = bool (*)(std::string_view name);
 
-// Ours are words without quotes; those of other servers may have them.
-enum class QuotedNames : uint8_t { kRefused, kAllowed };
-
 // `holds_secret`: names of directives whose values may be secrets. A secret with ';', '{' or '}' in
 // it and no quotes around it goes on as statements of its own: names on its line that are no
 // directive's are hidden, and so are their values.
@@ -48,7 +45,7 @@ std::vector<Statement> parse_statements(std::string_view text,
                                         IsDirectiveName is_name,
                                         DiagnosticSink& sink,
                                         Position begin = {},
-                                        QuotedNames quoted = QuotedNames::kRefused,
+                                        Dialect dialect = Dialect::kOurs,
                                         IsDirectiveName holds_secret = nullptr);
 
 }  // namespace weir

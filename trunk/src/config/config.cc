@@ -112,6 +112,9 @@ constexpr ForeignName kForeignNames[] = {
 
 // Empty: nothing of the kind.
 std::string where_others_have(std::string_view name) {
+    if (is_directive_name(name)) {
+        return {};  // ours: it stands in the wrong place
+    }
     for (const ForeignName& each : kForeignNames) {
         const bool longer = each.or_longer && name.starts_with(each.name) &&
                             name.substr(each.name.size()).starts_with('_');
@@ -707,7 +710,7 @@ ParseOutcome parse_config(std::string_view text,
         return outcome;
     }
     std::vector<Statement> statements =
-        parse_statements(text, is_directive_name, sink, {}, QuotedNames::kRefused, is_secret_name);
+        parse_statements(text, is_directive_name, sink, {}, Dialect::kOurs, is_secret_name);
     static const ConfigDisk kNoDisk;
     Includer includer(disk != nullptr ? *disk : kNoDisk, sink, file);
     includer.expand(statements);

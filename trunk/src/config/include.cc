@@ -195,7 +195,7 @@ void Includer::read_one(const Statement& statement,
     const uint16_t number = sink_.add_file(path);
     std::vector<Statement> statements =
         parse_statements(*text, is_directive_name, sink_, Position{1, 1, number},
-                         QuotedNames::kRefused, is_secret_name);
+                         Dialect::kOurs, is_secret_name);
     statements_ += count(statements);
     if (statements_ > kMaxTotalStatements) {
         sink_.report(at, fmt::format("found more than {} directives in all files together",

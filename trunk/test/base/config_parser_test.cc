@@ -162,7 +162,7 @@ TEST(ParserTest, TakesAnyPrefixOfAFileWithoutHarm) {
 TEST(ParserTest, TakesQuotedNamesWhereTheyAreAllowed) {
     DiagnosticSink sink("f");
     const std::vector<Statement> statements = parse_statements(
-        "\"a b\" 1;\n'listen' 2; x\nlisten 3;", is_name, sink, {}, QuotedNames::kAllowed);
+        "\"a b\" 1;\n'listen' 2; x\nlisten 3;", is_name, sink, {}, Dialect::kForeign);
     EXPECT_EQ(shape(statements), "a b(1,)listen(2,)x()listen(3,)");
     EXPECT_EQ(to_string(sink.take()),
               "f:2:14: found 'listen' on line 3, expected ';' at the end of 'x'\n");

@@ -7,7 +7,10 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/strings.h"
+#include "base/utf8.h"
 #include "config/explain/explainer.h"
+#include "config/explain/mediamtx.h"
 #include "config/settings.h"
 
 namespace weir::config {
@@ -43,12 +46,80 @@ std::optional<ForeignServer> recognised(const std::vector<Statement>& statements
     return std::nullopt;
 }
 
+// False, with a report: it is no text in UTF-8.
+bool check_encoding(std::string_view text, DiagnosticSink& sink) {
+    if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff") ||
+        text.find('\0') != std::string_view::npos) {
+        sink.report({0, 0, 0},
+                    "found UTF-16 or no text at all, expected UTF-8: iconv -f UTF-16 -t UTF-8 "
+                    "FILE makes it of UTF-16");
+        return false;
+    }
+    Position at;
+    while (!text.empty()) {
+        const size_t size = utf8_size(text);
+        if (size == 0) {
+            sink.report(at,
+                        "found bytes that are no UTF-8: iconv -f LATIN1 -t UTF-8 FILE makes it of "
+                        "Latin-1");
+            return false;
+        }
+        at.line += text.front() == '\n' ? 1U : 0U;
+        at.column = text.front() == '\n' ? 1 : at.column + 1;
+        text.remove_prefix(size);
+    }
+    return true;
+}
+
+bool is_yaml_name(std::string_view file) {
+    return file.ends_with(".yml") || file.ends_with(".yaml");
+}
+
+// A file of a server that --explain does not read; empty: none that is known.
+std::string_view other_server(std::string_view text) {
+    text = trim(text.substr(0, 4096));
+    if (text.starts_with("<?xml") || text.starts_with("<Server")) {
+        return "XML, as of OvenMediaEngine: doc/migrating.md says what to write";
+    }
+    return {};
+}
+
+bool is_mtx_key(std::string_view key) {
+    return key == "paths" || key == "pathDefaults" || is_mtx_server_key(key) ||
+           is_mtx_access_key(key) ||
+           std::ranges::any_of(mediamtx_directives(),
+                               [&](const ForeignDirective& each) { return each.name == key; });
+}
+
+// A file in YAML.
+Explained explain_yaml(std::string_view text,
+                       std::string_view file_name,
+                       bool is_mtx,
+                       DiagnosticSink& sink) {
+    Explained done;
+    const std::optional<YamlNode> root = parse_yaml(text, sink);
+    const bool is_map = root && root->kind == YamlNode::Kind::kMap;
+    if (root && is_map && !is_mtx && root->find("streams") != nullptr) {
+        sink.report({0, 0, 0},
+                    "found a configuration as of go2rtc: doc/migrating.md says what to write");
+    } else if (root && (!is_map || (!is_mtx && std::ranges::none_of(root->keys, is_mtx_key)))) {
+        sink.report({0, 0, 0},
+                    "found YAML that is no configuration of MediaMTX: none of its keys is there");
+    }
+    if (!sink.empty()) {
+        done.errors = sink.take();
+        return done;
+    }
+    return explain_mediamtx(*root, std::string(file_name));
+}
+
 std::string_view word_of(Fate fate) {
     switch (fate) {
         case Fate::kSame: return "the same";
         case Fate::kDiffers: return "differs";
         case Fate::kBuiltIn: return "needs none";
         case Fate::kNone: return "none";
+        case Fate::kLost: return "lost";
     }
     return {};
 }
@@ -75,7 +146,12 @@ std::string table(std::span<const ForeignDirective> directives,
 }  // namespace
 
 std::string_view to_string(ForeignServer server) {
-    return server == ForeignServer::kSrs ? "SRS" : "nginx with its RTMP module";
+    switch (server) {
+        case ForeignServer::kSrs: return "SRS";
+        case ForeignServer::kNginxRtmp: return "nginx with its RTMP module";
+        case ForeignServer::kMediaMtx: return "MediaMTX";
+    }
+    return {};
 }
 
 std::optional<ForeignServer> looks_foreign(const std::vector<Statement>& statements) {
@@ -109,6 +185,9 @@ std::optional<ForeignServer> foreign_server(std::string_view name) {
     if (name == "nginx-rtmp" || name == "nginx") {
         return ForeignServer::kNginxRtmp;
     }
+    if (name == "mediamtx") {
+        return ForeignServer::kMediaMtx;
+    }
     return std::nullopt;
 }
 
@@ -120,15 +199,25 @@ Explained explain(std::string_view text,
     if (text.size() > kMaxConfigBytes) {
         sink.report({0, 0, 0}, fmt::format("found more than {} bytes", kMaxConfigBytes));
     }
+    if (const std::string_view other = other_server(text); !other.empty() && sink.empty()) {
+        sink.report({0, 0, 0}, fmt::format("found {}", other));
+    }
+    if (!sink.empty() || !check_encoding(text, sink)) {
+        done.errors = sink.take();
+        return done;
+    }
+    if (server == ForeignServer::kMediaMtx || (!server && is_yaml_name(file_name))) {
+        return explain_yaml(text, file_name, server.has_value(), sink);
+    }
     const std::vector<Statement> statements =
-        parse_statements(text.substr(0, kMaxConfigBytes), no_name, sink, {}, QuotedNames::kAllowed);
+        parse_statements(text.substr(0, kMaxConfigBytes), no_name, sink, {}, Dialect::kForeign);
     if (!server) {
         server = recognised(statements);
     }
     if (sink.empty() && !server) {
         sink.report({0, 0, 0},
-                    "found a configuration neither of SRS nor of nginx with its RTMP module; "
-                    "--explain=srs or --explain=nginx-rtmp says which it is");
+                    "found a configuration neither of SRS nor of nginx with its RTMP module nor of "
+                    "MediaMTX; --explain=srs, =nginx-rtmp or =mediamtx says which it is");
     }
     if (!sink.empty()) {
         done.errors = sink.take();
@@ -151,7 +240,8 @@ std::string refused_config(std::string_view file_name, std::string_view why) {
 std::string migration_markdown() {
     return "## From SRS\n\n" + table(srs_directives(), srs_differences()) +
            "\n## From nginx with its RTMP module\n\n" +
-           table(nginx_directives(), nginx_differences());
+           table(nginx_directives(), nginx_differences()) + "\n## From MediaMTX\n\n" +
+           table(mediamtx_directives(), mediamtx_differences());
 }
 
 }  // namespace weir::config

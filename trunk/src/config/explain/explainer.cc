@@ -34,7 +34,7 @@ bool hides_words(const Statement& statement) {
     }
     const std::string word = first_word(statement);
     const bool names_file = word.find_first_of("/.") != std::string::npos;
-    return name.starts_with("exec") || (name == "key" && !names_file);
+    return name.starts_with("exec") || name.starts_with("runOn") || (name == "key" && !names_file);
 }
 
 // Of those whose key stands in the path of an address.
@@ -43,12 +43,20 @@ bool hides_paths(std::string_view name) {
         return true;
     }
     for (const std::string_view each :
-         {"push", "pull", "forward", "destination", "origin", "url", "output", "backend"}) {
+         {"push", "pull", "forward", "destination", "origin", "url", "output", "backend", "source",
+          "dest", "authHTTPAddress", "externalAuthenticationURL"}) {
         if (name == each) {
             return true;
         }
     }
     return false;
+}
+
+// Of a function that the old server did not use.
+bool is_switched_off(const Statement& statement) {
+    const std::string word = to_lower(first_word(statement));
+    return !statement.has_block &&
+           (word == "off" || word == "0" || word == "no" || word == "false");
 }
 
 // Of two statements with one plain number each.
@@ -149,19 +157,41 @@ void Explainer::say(const Statement& statement, std::string_view what) {
                          statement.has_block ? " { }" : "", what);
 }
 
-void Explainer::lose(const Statement& statement, std::string_view why) {
+std::string Explainer::found_text(const Statement& statement, std::string_view why) const {
+    return fmt::format("{}: {}{}: {}", place_of(statement),
+                       log::escaped(around_ + shown_statement(statement), kMaxShown),
+                       statement.has_block ? " { }" : "", why);
+}
+
+void Explainer::decide(const Statement& statement, std::string_view why) {
     say(statement, fmt::format("TO DECIDE: {}", why));
-    output_.decide(fmt::format("{}: {}{}: {}", place_of(statement),
-                               log::escaped(around_ + shown_statement(statement), kMaxShown),
-                               statement.has_block ? " { }" : "", why));
+    output_.decide(found_text(statement, why));
+}
+
+void Explainer::lose(const Statement& statement, std::string_view why) {
+    say(statement, fmt::format("LOST: {}", why));
+    output_.lose(found_text(statement, why));
+}
+
+void Explainer::become(const Statement& statement,
+                       const Place& place,
+                       const Written& written,
+                       bool restricts) {
+    const std::string& shown = written.shown.empty() ? written.line : written.shown;
+    has_secrets_ = has_secrets_ || !written.shown.empty();
+    output_.at(place).add({written.line, shown, place_of(statement), restricts});
+    const bool inner = !place.empty() && place.back().find(' ') == std::string::npos;
+    say(statement,
+        fmt::format("becomes {}{}{}{}", inner ? place.back() + " { " : "", shown, inner ? " }" : "",
+                    written.note.empty() ? "" : fmt::format(" ({})", written.note)));
 }
 
 void Explainer::put(const Place& place, std::string line) {
-    OutBlock& block = output_.at(place);
-    const auto same = [&](const OutLine& each) { return each.text == line; };
-    if (std::ranges::none_of(block.lines, same)) {
-        block.lines.push_back({line, line, log::escaped(file_), true});
-    }
+    put_line(place, {line, line, log::escaped(file_), true});
+}
+
+void Explainer::put_line(const Place& place, const OutLine& line) {
+    output_.at(place).add(line);
 }
 
 void Explainer::put_secret(const Place& place, OutLine line) {
@@ -177,17 +207,23 @@ void Explainer::explain_one(const Statement& statement,
         return;  // its inside is told
     }
     if (found == nullptr) {
-        lose(statement, "not known to this program: if it restricted access, do the same here.");
+        decide(statement, "not known to this program: if it restricted access, do the same here.");
         return;
     }
     const std::string note(found->note);
     const Directive* here = found->here.empty() ? nullptr : directive_of(found->here);
-    if (found->fate == Fate::kNone || (!found->here.empty() && here == nullptr)) {
+    const bool missing = !found->here.empty() && here == nullptr;
+    if (found->fate == Fate::kLost && !is_switched_off(statement)) {
+        lose(statement, note);
+    }
+    if (found->fate == Fate::kNone || found->fate == Fate::kLost || missing) {
         const std::string said = fmt::format("no counterpart{}{}", note.empty() ? "." : ". ", note);
         if (found->restricts) {
-            lose(statement, said);
-        } else {
+            decide(statement, said);
+        } else if (found->fate != Fate::kLost) {
             say(statement, said);
+        } else if (is_switched_off(statement)) {
+            say(statement, "switched off there");
         }
         return;
     }
@@ -206,7 +242,7 @@ void Explainer::add(const Statement& statement,
                     Place place) {
     const Values values = found.convert != nullptr ? found.convert(statement) : keep(statement);
     if (values.empty() && found.restricts) {
-        lose(statement, fmt::format("this value has no counterpart here. {}", found.note));
+        decide(statement, fmt::format("this value has no counterpart here. {}", found.note));
         return;
     }
     std::string path(found.here);
@@ -270,25 +306,44 @@ std::string Explainer::head() const {
     return out;
 }
 
+std::string Explainer::losses_text() const {
+    const std::vector<std::string>& losses = output_.losses();
+    if (losses.empty()) {
+        return {};
+    }
+    std::string out = fmt::format(
+        "LOST: {} in {} that the configuration below does not have:\n\n",
+        losses.size() == 1 ? "one function" : fmt::format("{} functions", losses.size()),
+        log::escaped(file_));
+    for (const std::string& each : losses) {
+        out += fmt::format("- {}\n", each);
+    }
+    return out + "\n";
+}
+
+std::string Explainer::decisions_text() const {
+    const std::vector<std::string>& decisions = output_.decisions();
+    if (decisions.empty()) {
+        return "All that restricted access is taken over: nothing to decide.\n\n";
+    }
+    std::string out = fmt::format(
+        "TO DECIDE: {} in {} restricted access, or might have, and nothing here does the "
+        "same.\nThe configuration below is refused until you have written what you want, and "
+        "removed each\nline `unresolved`:\n\n",
+        decisions.size() == 1 ? "one thing" : fmt::format("{} things", decisions.size()),
+        log::escaped(file_));
+    for (const std::string& each : decisions) {
+        out += fmt::format("- {}\n", each);
+    }
+    return out + "\n";
+}
+
 Explained Explainer::result(std::string_view kind, std::span<const std::string_view> differences) {
     output_.check();
     Explained done;
     done.decisions = output_.decisions();
-    if (!done.decisions.empty()) {
-        done.text = fmt::format(
-            "TO DECIDE: {} in {} restricted access, or might have, and nothing here does the "
-            "same.\nThe configuration below is refused until you have written what you want, and "
-            "removed each\nline `unresolved`:\n\n",
-            done.decisions.size() == 1 ? "one thing"
-                                       : fmt::format("{} things", done.decisions.size()),
-            log::escaped(file_));
-        for (const std::string& each : done.decisions) {
-            done.text += fmt::format("- {}\n", each);
-        }
-        done.text += "\n";
-    } else {
-        done.text = "All that restricted access is taken over: nothing to decide.\n\n";
-    }
+    done.losses = output_.losses();
+    done.text = losses_text() + decisions_text();
     done.text += fmt::format("{} is a configuration of {}. What its directives become here:\n\n",
                              log::escaped(file_), kind);
     done.text += text_;

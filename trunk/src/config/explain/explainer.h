@@ -18,12 +18,18 @@ namespace weir::config {
 // For old servers that had no API, or had it off.
 inline constexpr std::string_view kApiOff = "enabled off;   # on: the API is on 127.0.0.1:1985";
 
+// A line of the result, and what people are told.
+struct Written {
+    std::string line;   // "forward rtmp://h/live/key;"
+    std::string shown;  // without secrets; empty: the line has none
+    std::string note;   // a sentence or two; empty: none
+};
+
 class Explainer {
   public:
     Explainer(std::span<const ForeignDirective> table, std::string file)
         : table_(table), file_(std::move(file)) {}
 
-  protected:
     // Heads of the blocks in which something is written: {} for the top level, {"vhost a"}.
     using Place = std::vector<std::string>;
 
@@ -32,12 +38,18 @@ class Explainer {
     // One line of the explanation. `name`: with the blocks around it, for people.
     void say(const Statement& statement, std::string_view what);
 
-    // Says it, and lets the operator decide: something restricted access, or might have, and
-    // nothing here does the same.
+    // Says it, and counts it as a loss: the result does not have this function.
     void lose(const Statement& statement, std::string_view why);
 
     // The same of something that stands in no line.
-    void lose(std::string_view what) { output_.decide(std::string(what)); }
+    void lose(std::string_view what) { output_.lose(std::string(what)); }
+
+    // Says it, and lets the operator decide: something restricted access, or might have, and
+    // nothing here does the same.
+    void decide(const Statement& statement, std::string_view why);
+
+    // The same of something that stands in no line.
+    void decide(std::string_view what) { output_.decide(std::string(what)); }
 
     // A directive of the table, by its full name. Nothing happens for an unknown block.
     void explain_one(const Statement& statement, const std::string& name, const Place& place);
@@ -45,8 +57,22 @@ class Explainer {
     // Writes a line that stands in no file.
     void put(const Place& place, std::string line);
 
+    // The same of one that comes from somewhere.
+    void put_line(const Place& place, const OutLine& line);
+
     // The same of one with a secret.
     void put_secret(const Place& place, OutLine line);
+
+    // Writes the line of a function, from that statement. If `shown` is not empty, the line may
+    // hold secrets and `shown` stands for it in comments. Says what it became, with `note`.
+    // `restricts`: as of ForeignDirective.
+    void become(const Statement& statement,
+                const Place& place,
+                const Written& written,
+                bool restricts = false);
+
+    // The result holds a secret.
+    void note_secret() { has_secrets_ = true; }
 
     std::string place_of(const Statement& statement) const;
 
@@ -57,6 +83,9 @@ class Explainer {
     std::string around_;  // names of the blocks around, for people
 
   private:
+    std::string found_text(const Statement& statement, std::string_view why) const;
+    std::string losses_text() const;
+    std::string decisions_text() const;
     void add(const Statement& statement,
              const ForeignDirective& found,
              const Directive& here,

@@ -9,6 +9,9 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "config/explain/explainer.h"
+#include "config/explain/nginx_http.h"
+#include "config/explain/nginx_media.h"
+#include "config/explain/translate.h"
 
 namespace weir::config {
 namespace {
@@ -59,13 +62,17 @@ class NginxExplainer : private Explainer {
                 walk_rtmp(statement.block);
             } else if (name == "http") {
                 explain_one(statement, name, {});
-                look_for_rtmp(statement.block);
+                const NginxHttp found = look_at_nginx_http(*this, statement.block);
+                api_ = api_ || found.status;
+                http_ = http_ || found.flv_live;
+                http_block_.insert(http_block_.end(), statement.block.begin(),
+                                   statement.block.end());
             } else if (name == "events") {
                 walk_plain(statement.block);
             } else if (name == "include" && !has_rtmp) {
-                lose(statement, kNotRead);
+                decide(statement, kNotRead);
             } else if (name == "vhost") {
-                lose(statement, "nginx has none: --explain=srs reads a file of SRS.");
+                decide(statement, "nginx has none: --explain=srs reads a file of SRS.");
             } else if (find(name) != nullptr && name != "include") {
                 explain_one(statement, name, {});
             } else {
@@ -81,6 +88,7 @@ class NginxExplainer : private Explainer {
         "that file was not read: put it in place of this line, and explain the whole.";
 
     void walk_rtmp(const Statements& statements) {
+        (void)explain_nginx_media(*this, {&statements}, {});
         for (const Statement& statement : statements) {
             if (statement.name.text != "server") {
                 walk_one(statement, {});
@@ -88,37 +96,40 @@ class NginxExplainer : private Explainer {
             }
             explain_one(statement, "server", {});
             if (++servers_ == 2) {
-                lose(statement,
-                     "a second server { }: here all listeners share applications, rules and hooks, "
-                     "so what was reached by one port only is reached by all.");
+                decide(
+                    statement,
+                    "a second server { }: here all listeners share applications, rules and hooks, "
+                    "so what was reached by one port only is reached by all.");
             }
-            walk_server(statement.block, rules_of(statements));
+            walk_server(statement.block, {&statements, &statement.block});
         }
     }
 
-    void walk_server(const Statements& statements, const Values& outer) {
+    // `scopes`: rtmp { }, then that server { }.
+    void walk_server(const Statements& statements, const NginxScopes& scopes) {
         Values around = rules_of(statements);
+        const Values outer = rules_of(*scopes.front());
         around.insert(around.end(), outer.begin(), outer.end());
+        (void)explain_nginx_media(*this, scopes, {});
         for (const Statement& statement : statements) {
             if (statement.name.text != "application") {
                 walk_one(statement, {});
                 continue;
             }
-            walk_application(statement, around, said_live(statements));
+            walk_application(statement, around, scopes);
         }
     }
 
-    void walk_application(const Statement& statement, const Values& around, bool live_around) {
+    void walk_application(const Statement& statement, const Values& around, NginxScopes scopes) {
         const std::string name = first_word(statement);
         const std::string head = "application " + quoted_word(name);
         if (statement.arguments.size() != 1 || !parse_config(head + " { }", "").ok()) {
-            lose(statement, "an application has one name, as in rtmp://HOST/NAME/STREAM.");
+            decide(statement, "an application has one name, as in rtmp://HOST/NAME/STREAM.");
             return;
         }
         const Place place = {head};
-        if (std::ranges::any_of(output().top().blocks,
-                                [&](const OutBlock& each) { return each.head == head; })) {
-            lose(statement, "a second application of that name: its rules are not mixed in.");
+        if (output().top().by_head.contains(head)) {
+            decide(statement, "a second application of that name: its rules are not mixed in.");
             return;
         }
         say(statement, "the same: application NAME { }");
@@ -126,6 +137,8 @@ class NginxExplainer : private Explainer {
         (void)output().at(security);  // its own, also where it says nothing
         const std::string outer = around_;
         around_ = fmt::format("application {} ", log::escaped(name));
+        const bool live_around =
+            has_live(*scopes.back()) ? said_live(*scopes.back()) : said_live(*scopes.front());
         const bool live = has_live(statement.block) ? said_live(statement.block) : live_around;
         if (!live) {
             put(security, "deny play all;");
@@ -134,23 +147,52 @@ class NginxExplainer : private Explainer {
         for (const Statement& each : statement.block) {
             walk_one(each, place);
         }
-        for (const std::string& line : rules_of(statement.block)) {
+        Values rules = rules_of(statement.block);
+        rules.insert(rules.end(), around.begin(), around.end());
+        for (const std::string& line : rules) {
             put(security, line);
         }
-        for (const std::string& line : around) {
-            put(security, line);
-        }
+        scopes.push_back(&statement.block);
+        walk_media(statement, scopes, place, rules, live);
         around_ = outer;
+    }
+
+    void walk_media(const Statement& application,
+                    const NginxScopes& scopes,
+                    const Place& place,
+                    const Values& rules,
+                    bool live) {
+        if (!explain_nginx_media(*this, scopes, place)) {
+            without_hls_.push_back(place);
+            return;
+        }
+        http_ = true;
+        const bool refuses = std::ranges::any_of(
+            rules, [](const std::string& each) { return each.starts_with("deny play "); });
+        if (refuses || !live) {
+            lose(application,
+                 "there, viewers of HLS and DASH were asked no rule; here those for playing hold "
+                 "for them too: security { allow play ADDRESS; } lets them in.");
+        }
+        for (const Statements* each : scopes) {
+            for (const char* name : {"hls_path", "dash_path"}) {
+                if (const std::string folder = word_of(*each, name); !folder.empty()) {
+                    folders_.push_back(folder);
+                }
+            }
+        }
     }
 
     void walk_one(const Statement& statement, const Place& place) {
         const std::string& name = statement.name.text;
         if (name == "include") {
-            lose(statement, kNotRead);
+            decide(statement, kNotRead);
+        } else if (is_nginx_media(name) || explain_nginx_relay(*this, statement, place)) {
+            // Told by explain_nginx_media(), or just now.
         } else if (is_rule(statement)) {
             const Values lines = rule_lines(statement);
             if (lines.empty()) {
-                lose(statement, "expected an address, ADDRESS/BITS or all.");
+                decide(statement, "expected an address, ADDRESS/BITS or all.");
                 return;
             }
             say(statement,
@@ -163,7 +205,8 @@ class NginxExplainer : private Explainer {
             explain_one(statement, name, place);
             const bool misplaced = name == "application" || name == "server" || name == "rtmp";
             if (statement.has_block && (misplaced || find(name) == nullptr)) {
-                lose(statement, "not known to this program: if it restricted access, do the same.");
+                decide(statement,
+                       "not known to this program: if it restricted access, do the same.");
             }
         }
     }
@@ -173,9 +216,9 @@ class NginxExplainer : private Explainer {
     void walk_listen(const Statement& statement) {
         std::string address = first_word(statement);
         if (address.empty() || address.starts_with("unix:")) {
-            lose(statement,
-                 "a socket of this machine only: write listen 127.0.0.1:PORT; or what "
-                 "you want in its place.");
+            decide(statement,
+                   "a socket of this machine only: write listen 127.0.0.1:PORT; or what "
+                   "you want in its place.");
             return;
         }
         const auto has = [&](std::string_view word) {
@@ -209,7 +252,7 @@ class NginxExplainer : private Explainer {
     void close_what_is_not_written() {
         for (const auto& [port, listen] : every6_) {
             if (!every4_.contains(port)) {
-                lose(
+                decide(
                     fmt::format("{}: listen [::]:{} took IPv6 only, here it takes IPv4 too: name "
                                 "an address of this machine, or accept it.",
                                 listen.from, port));
@@ -227,21 +270,32 @@ class NginxExplainer : private Explainer {
                 output().top().lines.push_back(line);
             } else if ((line.text.find(" proxy_protocol") != std::string::npos) !=
                        other->second.proxy) {
-                lose(
+                decide(
                     fmt::format("{}: {} and [::]:{} are one listener here, and only one of them "
                                 "had proxy_protocol: name an address of this machine for one.",
                                 line.from, line.text, port));
             }
         }
         if (listens_.empty()) {
-            lose(
+            decide(
                 "nothing was said to listen: here RTMP listens on port 1935 of every address; "
                 "write the listen that you want.");
         }
         put({"security"}, "deny publish all;");
         put({"security"}, "deny play all;");
-        put({"http_server"}, "enabled off;");
-        put({"http_api"}, std::string(kApiOff));
+        close_http();
+    }
+
+    void close_http() {
+        if (http_) {
+            write_nginx_http(*this, http_block_, folders_);
+            for (const Place& place : without_hls_) {
+                put({place.front(), "hls"}, "enabled off;");
+            }
+        } else {
+            put({"http_server"}, "enabled off;");
+        }
+        put({"http_api"}, api_ ? "listen 127.0.0.1:1985;" : std::string(kApiOff));
     }
 
     static bool has_live(const Statements& statements) {
@@ -275,22 +329,17 @@ class NginxExplainer : private Explainer {
         }
     }
 
-    // In nginx's http { } only what belongs to the RTMP module is of interest.
-    void look_for_rtmp(const Statements& statements) {
-        for (const Statement& statement : statements) {
-            if (statement.name.text.starts_with("rtmp_")) {
-                explain_one(statement, statement.name.text, {});
-            }
-            look_for_rtmp(statement.block);
-        }
-    }
-
     struct Listen6 {
         std::string from;  // where it stands
         bool proxy = false;
     };
 
     size_t servers_ = 0;
+    bool http_ = false;                      // somebody watches by HTTP
+    bool api_ = false;                       // there was something like our API
+    Statements http_block_;                  // of http { }
+    std::vector<std::string> folders_;       // of HLS and DASH
+    std::vector<Place> without_hls_;         // applications
     std::map<std::string, Listen6> every6_;  // by port
     std::map<std::string, bool> every4_;
     std::vector<OutLine> listens_;

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "base/config_lexer.h"
+#include "base/config_parser.h"
 #include "base/log.h"
 #include "config/config.h"
 #include "config/directives.h"
@@ -12,9 +12,18 @@
 namespace weir::config {
 namespace {
 
-constexpr size_t kMaxAttempts = 200;   // of taking lines out
+constexpr size_t kMaxAttempts = 20;    // of taking lines out, up to kMaxDiagnostics at a time
 constexpr size_t kMaxDecision = 400;   // bytes of one text
-constexpr size_t kMaxDecisions = 200;  // more are counted
+constexpr size_t kMaxDecisions = 200;  // more are not listed; so of losses
+
+void add_once(std::vector<std::string>& all, std::string text) {
+    if (all.size() > kMaxDecisions || std::ranges::find(all, text) != all.end()) {
+        return;
+    }
+    all.push_back(all.size() == kMaxDecisions
+                      ? "there is more of this kind; begin with a smaller file."
+                      : std::move(text));
+}
 
 }  // namespace
 
@@ -25,11 +34,20 @@ struct ExplainOutput::Written {
 };
 
 OutBlock& OutBlock::inner(std::string_view wanted) {
-    const auto found = std::ranges::find(blocks, wanted, &OutBlock::head);
-    if (found != blocks.end()) {
-        return *found;
+    const auto found = by_head.find(wanted);
+    if (found != by_head.end()) {
+        return blocks[found->second];
     }
-    return blocks.emplace_back(OutBlock{std::string(wanted), {}, {}});
+    by_head.emplace(wanted, blocks.size());
+    OutBlock& made = blocks.emplace_back();
+    made.head = wanted;
+    return made;
+}
+
+void OutBlock::add(OutLine line) {
+    if (added.insert(line.text).second) {
+        lines.push_back(std::move(line));
+    }
 }
 
 OutBlock& ExplainOutput::at(const std::vector<std::string>& heads) {
@@ -41,15 +59,11 @@ OutBlock& ExplainOutput::at(const std::vector<std::string>& heads) {
 }
 
 void ExplainOutput::decide(std::string text) {
-    if (std::ranges::find(decisions_, text) != decisions_.end()) {
-        return;
-    }
-    if (decisions_.size() == kMaxDecisions) {
-        text = "there is more of this kind; begin with a smaller file.";
-        decisions_.push_back(std::move(text));
-    } else if (decisions_.size() < kMaxDecisions) {
-        decisions_.push_back(std::move(text));
-    }
+    add_once(decisions_, std::move(text));
+}
+
+void ExplainOutput::lose(std::string text) {
+    add_once(losses_, std::move(text));
 }
 
 void ExplainOutput::write(const OutBlock& block, size_t depth, std::vector<Written>& out) const {
@@ -85,9 +99,12 @@ bool ExplainOutput::drop_refused(std::vector<Written>& lines) {
         const std::string why = line.shown == line.text
                                     ? log::escaped(error.message)
                                     : "weir -t says why when it stands in a file";
+        std::string said = fmt::format("{}: \"{}\" is not possible here: {}.", line.from,
+                                       log::escaped(line.shown), why);
         if (line.restricts) {
-            decide(fmt::format("{}: \"{}\" is not possible here: {}.", line.from,
-                               log::escaped(line.shown), why));
+            decide(std::move(said));
+        } else {
+            lose(std::move(said));
         }
         refused.text =
             fmt::format("# {}   # cannot be taken over: {}", log::escaped(line.shown), why);
@@ -105,6 +122,13 @@ bool ExplainOutput::drop_refused(std::vector<Written>& lines) {
 void ExplainOutput::check() {
     std::vector<Written> lines;
     write(top_, 0, lines);
+    if (lines.size() > kMaxConfigStatements) {
+        decide(
+            fmt::format("the result would have more than {} lines, which no configuration may "
+                        "have: begin with a smaller file.",
+                        kMaxConfigStatements));
+        lines.clear();
+    }
     size_t attempts = 0;
     while (drop_refused(lines)) {
         if (++attempts == kMaxAttempts) {

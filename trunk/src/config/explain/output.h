@@ -1,11 +1,13 @@
 // The configuration that `weir --explain` writes: lines in blocks, and what the operator has to
 // decide. Private to the explainers.
 //
-// It fails closed: a line that restricted access in the old server and that the check of this one
-// refuses becomes something to decide, never a comment that nobody reads.
+// A line that the check of this server refuses never becomes a comment that nobody reads: if it
+// restricted access in the old server it is something to decide (it fails closed), else a loss.
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,10 +25,15 @@ struct OutBlock {
     std::string head;  // "play", "vhost a.example"; empty: the file
     std::vector<OutLine> lines;
     std::vector<OutBlock> blocks;
+    std::map<std::string, size_t, std::less<>> by_head;  // of `blocks`
+    std::set<std::string, std::less<>> added;            // texts of add()
 
     // The block with that head, made where there is none. Valid until the next block is made
     // beside it.
     OutBlock& inner(std::string_view head);
+
+    // Adds a line, unless add() has added the same text before.
+    void add(OutLine line);
 };
 
 class ExplainOutput {
@@ -40,11 +47,16 @@ class ExplainOutput {
     // Something that the operator has to decide: one sentence, without secrets.
     void decide(std::string text);
 
+    // A function that the result does not have: one sentence, without secrets.
+    void lose(std::string text);
+
     // Takes lines that this server refuses out, until the rest is good but for what has to be
     // decided. Once, at the end.
     void check();
 
     const std::vector<std::string>& decisions() const { return decisions_; }
+
+    const std::vector<std::string>& losses() const { return losses_; }
 
     // `unresolved` lines first, then the rest.
     std::string text() const;
@@ -57,6 +69,7 @@ class ExplainOutput {
 
     OutBlock top_;
     std::vector<std::string> decisions_;
+    std::vector<std::string> losses_;
     std::string checked_;
 };
 

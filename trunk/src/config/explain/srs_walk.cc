@@ -9,6 +9,8 @@
 #include "base/strings.h"
 #include "config/config.h"
 #include "config/explain/explainer.h"
+#include "config/explain/srs_media.h"
+#include "config/explain/translate.h"
 
 namespace weir::config {
 namespace {
@@ -29,8 +31,29 @@ bool is_on(const Statement* block) {
 
 // Blocks that do nothing until they are switched on, and here a line of theirs is enough.
 bool is_off_by_itself(std::string_view name) {
-    for (const std::string_view each : {"https", "rtmps", "security", "refer", "http_hooks", "auth",
-                                        "http_remux", "rtc", "rtsp", "forward", "exec"}) {
+    for (const std::string_view each : {"https",
+                                        "rtmps",
+                                        "security",
+                                        "refer",
+                                        "http_hooks",
+                                        "auth",
+                                        "http_remux",
+                                        "rtc",
+                                        "rtsp",
+                                        "forward",
+                                        "exec",
+                                        "dvr",
+                                        "transcode",
+                                        "ingest",
+                                        "hds",
+                                        "dash",
+                                        "stream_caster",
+                                        "heartbeat",
+                                        "exporter",
+                                        "bandcheck",
+                                        "http_static",
+                                        "tencentcloud_cls",
+                                        "tencentcloud_apm"}) {
         if (name == each) {
             return true;
         }
@@ -65,10 +88,6 @@ std::string_view lost_value(std::string_view name, const std::string& word) {
     if (name == "vhost.rtc.rtc_to_rtmp" && word != "on") {
         return "here every stream of WebRTC can be played by RTMP and HTTP-FLV as well.";
     }
-    if ((name == "vhost.cluster.mode" || name == "vhost.mode") && word == "remote") {
-        return "the rules of the origin decided as well; there are no edges in this version: write "
-               "the same rules here.";
-    }
     return {};
 }
 
@@ -84,7 +103,13 @@ class SrsExplainer : private Explainer {
 
     Explained run(const Statements& all) {
         const Statements statements = first_ones(all, "");
+        has_default_ = std::ranges::any_of(statements, [](const Statement& each) {
+            return each.name.text == "vhost" && first_word(each) == kDefaultVhost;
+        });
+        const std::string listen = word_of(statements, "listen", "1935");
+        port_ = listen.substr(listen.rfind(':') + 1);
         walk(statements, "", {});
+        std::ranges::for_each(copies_, [&](const std::string& head) { add_copies(head); });
         close_what_is_not_written(statements);
         return result("SRS", srs_differences());
     }
@@ -97,7 +122,7 @@ class SrsExplainer : private Explainer {
         for (const Statement& statement : statements) {
             const std::string& name = statement.name.text;
             if (!may_repeat(name) && !seen.insert(name).second) {
-                lose(statement, "given twice; there the first counts, and this one is left out.");
+                decide(statement, "given twice; there the first counts, and this one is left out.");
                 continue;
             }
             kept.push_back(statement);
@@ -112,14 +137,14 @@ class SrsExplainer : private Explainer {
     }
 
     // Those in blocks that are not walked through: such a file could have switched them on.
-    void lose_includes(const Statement& block) {
+    void decide_includes(const Statement& block) {
         const std::string outer = around_;
         around_ += block.name.text + " ";
         for (const Statement& each : block.block) {
             if (each.name.text == kIncludeName) {
-                lose(each, kNotRead);
+                decide(each, kNotRead);
             }
-            lose_includes(each);
+            decide_includes(each);
         }
         around_ = outer;
     }
@@ -132,19 +157,24 @@ class SrsExplainer : private Explainer {
             if (name == "vhost") {
                 walk_vhost(statement);
             } else if (statement.name.text == kIncludeName) {
-                lose(statement, kNotRead);
+                decide(statement, kNotRead);
             } else if (!lost.empty()) {
-                lose(statement, lost);
+                decide(statement, lost);
             } else if (statement.has_block && is_off_by_itself(statement.name.text) &&
                        !is_on(&statement)) {
                 say(statement, "switched off there, and left out");
-                lose_includes(statement);
+                decide_includes(statement);
             } else if (name == "vhost.security") {
                 walk_security(statement, place);
+            } else if (name == "stream_caster") {
+                decide_includes(statement);
+                explain_srs_caster(*this, statement, default_place());
             } else if (name == "vhost.refer" && statement.has_block) {
-                lose(statement, fmt::format("no counterpart. {}", kRefer));
+                decide(statement, fmt::format("no counterpart. {}", kRefer));
             } else if (name == "http_api.auth") {
                 walk_auth(statement);
+            } else if (statement.has_block && explain_srs_media(*this, statement, name, vhost_)) {
+                decide_includes(statement);
             } else if (is_whole(name)) {
                 explain_whole(statement, name, place);
             } else {
@@ -159,8 +189,8 @@ class SrsExplainer : private Explainer {
             return;
         }
         if (statement.block.empty() && !is_known_block(name)) {
-            lose(statement,
-                 "not known to this program: if it restricted access, do the same here.");
+            decide(statement,
+                   "not known to this program: if it restricted access, do the same here.");
         }
         const std::string outer = around_;
         around_ += statement.name.text + " ";
@@ -177,7 +207,8 @@ class SrsExplainer : private Explainer {
     // A block of which one line says all there is to say.
     bool is_whole(const std::string& name) const {
         const ForeignDirective* all = find(name + ".?");
-        return all != nullptr && all->fate == Fate::kNone && all->name == name + ".*" &&
+        return all != nullptr && (all->fate == Fate::kNone || all->fate == Fate::kLost) &&
+               all->name == name + ".*" &&
                std::ranges::none_of(srs_directives(), [&](const ForeignDirective& each) {
                    return each.name.starts_with(name + ".") && each.name != name + ".*";
                });
@@ -192,20 +223,28 @@ class SrsExplainer : private Explainer {
         section = section == kDefaultVhost ? section : to_lower(section);
         const std::string head = "vhost " + quoted_word(section);
         if (statement.arguments.size() != 1 || !parse_config(head + " { }", "").ok()) {
-            lose(statement,
-                 "no counterpart. A vhost has one name of letters, digits, '.', '-', '_'; what "
-                 "stands in it was not looked at.");
+            decide(statement,
+                   "no counterpart. A vhost has one name of letters, digits, '.', '-', '_'; what "
+                   "stands in it was not looked at.");
             return;
         }
         if (!vhosts_.insert(section).second) {
-            lose(statement, "a second vhost of that name: its rules are not mixed in.");
+            decide(statement, "a second vhost of that name: its rules are not mixed in.");
             return;
         }
         say(statement, "the same: vhost NAME { }");
         (void)output().at({head});
         const std::string outer = around_;
         around_ = section + " ";
+        vhost_ = {{head}, section, port_, false};
         walk(statement.block, "vhost.", {head});
+        if (word_of(statement.block, "mode") == "remote") {  // as it was written long ago
+            explain_srs_edge(*this, statement, statement.block, vhost_);
+        }
+        look_at_hls(statement, head);
+        if (vhost_.copies) {
+            copies_.push_back(head);
+        }
         around_ = outer;
     }
 
@@ -231,7 +270,8 @@ class SrsExplainer : private Explainer {
         for (const Statement& each : block.block) {
             const std::string& name = each.name.text;
             if (name != "allow" && name != "deny" && name != "enabled") {
-                lose(each, "not known to this program: if it restricted access, do the same here.");
+                decide(each,
+                       "not known to this program: if it restricted access, do the same here.");
             }
         }
         around_ = outer;
@@ -253,8 +293,8 @@ class SrsExplainer : private Explainer {
         const bool idle = allow && network.find(':') != std::string::npos &&
                           network.find('/') != std::string::npos;
         if (network.empty() || idle) {
-            lose(rule, idle ? "there, a network of IPv6 matched nobody: write it if you want it."
-                            : "expected publish or play, then an address, ADDRESS/BITS or all.");
+            decide(rule, idle ? "there, a network of IPv6 matched nobody: write it if you want it."
+                              : "expected publish or play, then an address, ADDRESS/BITS or all.");
             return;
         }
         const std::string line = fmt::format("{} {} {};", rule.name.text, action, network);
@@ -262,8 +302,41 @@ class SrsExplainer : private Explainer {
         say(rule, fmt::format("the same: security {{ {} }}", line));
     }
 
+    // There, files of HLS were given to everybody.
+    void look_at_hls(const Statement& vhost, const std::string& head) {
+        const bool hls = is_on(child(vhost.block, "hls")) || is_on(child(vhost.block, "dash"));
+        const std::vector<OutLine>& rules = output().at({head, "security"}).lines;
+        if (hls && std::ranges::any_of(rules, [](const OutLine& each) {
+                return each.text.starts_with("deny play ");
+            })) {
+            lose(vhost,
+                 "there, viewers of HLS and DASH were asked no rule; here those for playing hold "
+                 "for them too: security { allow play ADDRESS; } lets them in.");
+        }
+    }
+
+    // The vhost of what programs publish: with the same rules, but without programs and relays.
+    void add_copies(const std::string& head) {
+        OutBlock copy = output().at({head});
+        copy.head = "vhost " + quoted_word(srs_copies_vhost(head.substr(6)));
+        const auto keep_settings = [](OutBlock& block) {
+            std::erase_if(block.lines, [](const OutLine& line) {
+                return line.text.starts_with("exec_push ") || line.text.starts_with("forward ") ||
+                       line.text.starts_with("source ") || line.text.starts_with("origin ");
+            });
+        };
+        keep_settings(copy);
+        std::ranges::for_each(copy.blocks, keep_settings);
+        output().at({copy.head}) = std::move(copy);
+    }
+
+    // Of the vhost for names without one; empty: they are refused.
+    Place default_place() const {
+        return has_default_ ? Place{"vhost " + std::string(kDefaultVhost)} : Place();
+    }
+
     void walk_auth(const Statement& block) {
-        lose_includes(block);
+        decide_includes(block);
         const Statement* user = child(block.block, "username");
         const Statement* password = child(block.block, "password");
         const std::string name = user != nullptr ? first_word(*user) : "";
@@ -272,9 +345,9 @@ class SrsExplainer : private Explainer {
             fmt::format("user admin {} {};", quoted_word(name), quoted_word(secret));
         if (name.empty() || secret.starts_with("file:") ||
             !parse_config(fmt::format("http_api {{ {} }}", line), "").ok()) {
-            lose(block,
-                 "a user of the API needs a name and a password: write http_api { user "
-                 "admin NAME PASSWORD; }.");
+            decide(block,
+                   "a user of the API needs a name and a password: write http_api { user "
+                   "admin NAME PASSWORD; }.");
             return;
         }
         put_secret({"http_api"}, {line, "user admin (secret);", place_of(block), true});
@@ -287,20 +360,21 @@ class SrsExplainer : private Explainer {
             put({"vhost " + std::string(kDefaultVhost)}, "enabled off;");
         }
         if (child(statements, "listen") == nullptr) {
-            lose(
+            decide(
                 "nothing was said to listen: here RTMP listens on port 1935 of every address; "
                 "write the listen that you want.");
         }
         if (child(statements, "max_connections") == nullptr) {
             put({}, "max_connections 1000;");
         }
-        close_api(child(statements, "http_api"));
-        switch_off(statements, {"http_server", "http_remux", "HTTP-FLV", "0.0.0.0:8080"});
-        switch_off(statements, {"rtc_server", "rtc", "WebRTC", "0.0.0.0:8000"});
+        switch_off(statements,
+                   {"http_server", {"http_remux", "hls", "dash"}, "HTTP-FLV", "0.0.0.0:8080"});
+        switch_off(statements, {"rtc_server", {"rtc"}, "WebRTC", "0.0.0.0:8000"});
         if (child(statements, "rtsp_server") != nullptr) {  // off by itself
-            switch_off(statements, {"rtsp_server", "rtsp", "RTSP", "0.0.0.0:554"});
+            switch_off(statements, {"rtsp_server", {"rtsp"}, "RTSP", "0.0.0.0:554"});
         }
         put({"http_server"}, "stream_list none;");
+        close_api(child(statements, "http_api"));
     }
 
     // The API is off there until it is switched on. Here whoever reaches it without a login can do
@@ -310,35 +384,62 @@ class SrsExplainer : private Explainer {
             replace_enabled("http_api", std::string(kApiOff));
             return;
         }
+        move_api();
         if (std::ranges::none_of(output().at({"http_api"}).lines, is_beyond_loopback)) {
             return;
         }
         const Statement* raw = child(api->block, "raw_api");
         if (!is_on(child(api->block, "auth"))) {
-            lose(*api,
-                 "it listens beyond this machine without a login, and here it can read the "
-                 "configuration again as well: write user admin NAME PASSWORD; or listen "
-                 "127.0.0.1:1985;");
+            decide(*api,
+                   "it listens beyond this machine without a login, and here it can read the "
+                   "configuration again as well: write user admin NAME PASSWORD; or listen "
+                   "127.0.0.1:1985;");
         } else if (raw != nullptr && !is_on(raw)) {
-            lose(*raw, "here the API can always read the configuration again, with a login.");
+            decide(*raw, "here the API can always read the configuration again, with a login.");
+        }
+    }
+
+    // There, the API may have the port of the HTTP server.
+    void move_api() {
+        const std::vector<OutLine>& http = output().at({"http_server"}).lines;
+        const auto port_of = [](const OutLine& line) {
+            const std::string port = line.text.substr(line.text.rfind(':') + 1);
+            return port.substr(0, port.find_first_of(" ;"));
+        };
+        const auto is_taken = [&](const OutLine& line) {
+            return line.text.starts_with("listen ") &&
+                   std::ranges::any_of(http, [&](const OutLine& each) {
+                       return each.text.starts_with("listen ") && port_of(each) == port_of(line);
+                   });
+        };
+        std::vector<OutLine>& api = output().at({"http_api"}).lines;
+        if (std::erase_if(api, is_taken) == 0) {
+            return;
+        }
+        lose("the API had the port of http_server; here it has one of its own, 127.0.0.1:1985.");
+        if (std::ranges::none_of(
+                api, [](const OutLine& line) { return line.text.starts_with("listen "); })) {
+            put({"http_api"}, "listen 127.0.0.1:1985;");
         }
     }
 
     // A server that no vhost used is off; one that some vhosts did not use is for all of them here.
     struct Served {
         std::string server;
-        std::string_view block;  // of a vhost
+        std::vector<std::string_view> blocks;  // of a vhost: one of them is on
         std::string_view what;
         std::string_view listen;  // where nothing is said
     };
 
     void switch_off(const Statements& statements, const Served& served) {
-        const auto& [server, block, what, listen] = served;
+        const auto& [server, blocks, what, listen] = served;
         std::vector<std::string> without;
         size_t with = 0;
         for (const Statement& statement : statements) {
             if (statement.name.text == "vhost") {
-                const bool used = is_on(child(statement.block, block));
+                const bool used = std::ranges::any_of(blocks, [&](std::string_view block) {
+                    return is_on(child(statement.block, block));
+                });
                 with += used ? 1U : 0U;
                 if (!used) {
                     without.push_back(log::escaped(first_word(statement)));
@@ -346,6 +447,11 @@ class SrsExplainer : private Explainer {
             }
         }
         if (!is_on(child(statements, server)) || with == 0) {
+            if (server == "http_server" && is_on(child(statements, server))) {
+                lose(*child(statements, server),
+                     "no vhost had streams by HTTP, so it is off here; its pages need another web "
+                     "server, or http_server { enabled on; dir FOLDER; }, which has the streams.");
+            }
             replace_enabled(server, "enabled off;");
             return;
         }
@@ -353,7 +459,7 @@ class SrsExplainer : private Explainer {
             put({server}, fmt::format("listen {};", listen));
         }
         if (!without.empty()) {
-            lose(
+            decide(
                 fmt::format("{} was off in vhost {}; here it is on for every vhost where {} is, "
                             "under the vhost's rules for publishing and playing.",
                             what, join(without, ", "), server));
@@ -374,6 +480,10 @@ class SrsExplainer : private Explainer {
         "a token (security { play_key KEY; }), or in a hook.";
 
     std::set<std::string> vhosts_;
+    SrsVhost vhost_;                   // while it is walked through
+    std::vector<std::string> copies_;  // heads of vhosts whose programs publish
+    std::string port_;                 // of RTMP
+    bool has_default_ = false;
 };
 
 }  // namespace

@@ -434,20 +434,23 @@ const Case kCases[] = {
     {.name = "programs that are started for each publisher",
      .server = kSrs,
      .text = "listen 1935; vhost a { exec { enabled on; publish /bin/check; } }",
-     .decides = true},
+     .closed = {{kPublish, "live", kOutside, "a"}},
+     .open = {{kPlay, "live", kOutside, "a"}}},
     {.name = "programs and a forward that are off",
      .server = kSrs,
      .text = "listen 1935; vhost a { exec { enabled off; publish /bin/check; } forward { backend "
              "http://h/f; } }",
      .open = {{kPlay, "live", kOutside, "a"}}},
-    {.name = "an edge, whose origin has rules",
+    {.name = "an edge, which asks its origin once for a stream",
      .server = kSrs,
      .text = "listen 1935; vhost a { cluster { mode remote; origin h; } }",
-     .decides = true},
+     .closed = {{kPublish, "live", kOutside, "a"}},
+     .open = {{kPlay, "live", kOutside, "a"}}},
     {.name = "an edge as it was written long ago",
      .server = kSrs,
      .text = "listen 1935; vhost a { mode remote; origin h; }",
-     .decides = true},
+     .closed = {{kPublish, "live", kOutside, "a"}},
+     .open = {{kPlay, "live", kOutside, "a"}}},
     {.name = "an API for everybody",
      .server = kSrs,
      .text = "listen 1935; http_api { enabled on; listen 0.0.0.0:1985; } vhost a { }",
@@ -494,7 +497,8 @@ TEST(ExplainClosedTest, NothingThatWasClosedIsOpenAfterwards) {
         EXPECT_EQ(each.decides, !outcome.ok()) << done.config << to_string(outcome.errors);
         if (!outcome.ok()) {
             EXPECT_THAT(to_string(outcome.errors), HasSubstr("something to decide"));
-            EXPECT_TRUE(done.text.starts_with("TO DECIDE: ")) << "first of all";
+            EXPECT_TRUE(done.text.starts_with(done.losses.empty() ? "TO DECIDE: " : "LOST: "))
+                << "first of all";
             EXPECT_THAT(done.text, HasSubstr("\n- " + done.decisions.front()));
             continue;
         }

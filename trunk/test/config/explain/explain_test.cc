@@ -96,9 +96,8 @@ TEST(ExplainTest, EachLineIsTold) {
     EXPECT_THAT(
         text,
         HasSubstr(
-            "dash { }: no counterpart. Every stream has it at /APP/STREAM.mpd, from memory."));
-    EXPECT_THAT(text, Not(HasSubstr("dash_path"))) << "the block says it";
-    EXPECT_THAT(text, HasSubstr("record { path FOLDER;"));
+            "dash enabled on: needs no directive here. Every stream has it at /APP/STREAM.mpd"));
+    EXPECT_THAT(text, HasSubstr("dvr { }: becomes record { enabled on; }"));
     EXPECT_THAT(text,
                 HasSubstr("play queue_length 2.5: becomes play { queue_length 2500ms; } (Who"));
     EXPECT_THAT(text, HasSubstr("Publishing is allowed from this machine only"));
@@ -113,7 +112,7 @@ TEST(ExplainTest, SecretsAreShownNowhereButWhereTheyAreNeeded) {
            "exec ffmpeg -i rtmp://x/y?k=one-secret; pull rtmp://u:one-secret@h/x; } } }");
     EXPECT_THAT(nginx.text, Not(HasSubstr("-secret")));
     EXPECT_THAT(nginx.text, HasSubstr("push rtmp://a.example/***"));
-    EXPECT_THAT(nginx.config, Not(HasSubstr("one-secret")));
+    EXPECT_THAT(nginx.config, HasSubstr("forward rtmp://a.example/live2/one-secret;"));
     EXPECT_THAT(nginx.config, HasSubstr("two-secret"));
     EXPECT_THAT(nginx.config, HasSubstr("THIS FILE HOLDS SECRETS"));
     const Explained srs = of(
@@ -121,7 +120,7 @@ TEST(ExplainTest, SecretsAreShownNowhereButWhereTheyAreNeeded) {
         "vhost __defaultVhost__ { forward { enabled on; destination rtmp://h/live/one-secret; }\n"
         "bandcheck { enabled on; key one-secret; } ingest i { url rtmp://h/one-secret; } }",
         ForeignServer::kSrs);
-    EXPECT_THAT(srs.text + srs.config, Not(HasSubstr("one-secret")));
+    EXPECT_THAT(srs.text, Not(HasSubstr("one-secret")));
     EXPECT_THAT(of(kSrs).config, HasSubstr("hidden-word"));
     EXPECT_THAT(of(kSrs).config, HasSubstr("THIS FILE HOLDS SECRETS"));
 }
@@ -138,7 +137,10 @@ TEST(ExplainTest, SecretsWithoutASchemeAreHiddenToo) {
             of(fmt::format(
                    "rtmp {{ server {{ listen 1935; application live {{ live on; {} }} }} }}", line),
                ForeignServer::kNginxRtmp);
-        EXPECT_THAT(done.text + done.config, Not(HasSubstr("one-secret"))) << line;
+        EXPECT_THAT(done.text, Not(HasSubstr("one-secret"))) << line;
+        const bool holds = done.config.find("one-secret") != std::string::npos;
+        EXPECT_TRUE(!holds || done.config.find("THIS FILE HOLDS SECRETS") != std::string::npos)
+            << line;
     }
     const Explained hook = of(
         "rtmp { server { listen 1935; application live { live on; on_play http://h/one-secret; } } "
@@ -217,7 +219,9 @@ TEST(ExplainTest, NginxIsRecognisedAndItsApplicationsStay) {
     EXPECT_EQ(config.listen[0].address, "0.0.0.0:1935") << "a bare port is IPv4 there";
     EXPECT_EQ(config.max_connections, 99u) << "the lower of two limits";
     EXPECT_EQ(config.chunk_size, 4096u);
-    EXPECT_FALSE(config.http_server.enabled);
+    EXPECT_TRUE(config.http_server.enabled) << "for HLS";
+    EXPECT_TRUE(config.http_api.enabled) << "for rtmp_stat";
+    EXPECT_EQ(config.http_api.listen.at(0).address, "127.0.0.1:1985");
     const VhostConfig& live = *config.find_settings("", "live");
     EXPECT_EQ(live.publish.normal_timeout, Seconds(5));
     EXPECT_EQ(live.play.wait_publisher, Millis(0));
@@ -227,8 +231,11 @@ TEST(ExplainTest, NginxIsRecognisedAndItsApplicationsStay) {
     EXPECT_EQ(other.play.wait_publisher, Seconds(30));
     EXPECT_FALSE(other.http_hooks.has(net::HookAction::kPublish));
     EXPECT_THAT(done.text, HasSubstr("nginx with its RTMP module"));
-    EXPECT_THAT(done.text, HasSubstr("hls_path /x: hls { path FOLDER; }"));
-    EXPECT_THAT(done.text, HasSubstr("rtmp_stat all: GET /api/v1/streams"));
+    EXPECT_TRUE(live.hls.enabled);
+    EXPECT_FALSE(other.hls.enabled);
+    EXPECT_THAT(done.text, HasSubstr("hls_path /x: becomes hls { path /x; }"));
+    EXPECT_THAT(done.text,
+                HasSubstr("rtmp_stat all: becomes http_api { enabled on; } (GET /api/v1"));
     EXPECT_THAT(done.text, Not(HasSubstr("mime.types"))) << "no business of RTMP";
 }
 

@@ -211,7 +211,7 @@ http { server { listen 8080; location /stat { rtmp_stat all; } } }
 @pytest.mark.parametrize("text, words", [
     (SRS, ["# All that restricted access is taken over", "fragment 10s;", "queue_length 30s;", "mw_latency 350ms;", "normal_timeout 5s;",
            "allow publish 10.0.0.0/8;"]),
-    (NGINX, ["chunk_size 4096;", "deny publish all;", "max_connections 1024;", "rtmp_stat all: GET /api/v1/streams",
+    (NGINX, ["chunk_size 4096;", "deny publish all;", "max_connections 1024;", "rtmp_stat all: becomes http_api",
              "application vip {", "deny play all;", "on_publish http://127.0.0.1/auth;"]),
 ])
 def test_explained_configurations_pass_the_check(folder, text, words):
@@ -227,6 +227,37 @@ def test_explained_configurations_pass_the_check(folder, text, words):
     path.write_text(text[:-3])  # without its last '}'
     code, _, errors = run("--explain", path)
     assert code == 1 and "theirs.conf:" in errors, errors
+
+
+MEDIAMTX = """logLevel: info
+webrtcAdditionalHosts: [203.0.113.7]
+pathDefaults: {record: yes, recordPath: ./rec/%path/%Y}
+paths:
+  ~^live/(.+)$:
+    forward: [{dest: "rtmp://cdn.example/app#key"}]
+  cams/door: {source: "rtsp://192.0.2.1/1", sourceOnDemand: yes}
+"""
+
+
+@pytest.mark.parametrize("name, text, code, words", [
+    ("m.yml", MEDIAMTX, 0, ["candidate 203.0.113.7;", "forward rtmp://cdn.example/app/key;", "stream door; on_demand on;", "path ./rec;"]),
+    ("m.yml", MEDIAMTX + "  x/y: {alwaysAvailable: yes}\n", 3, ["alwaysAvailable yes: Nothing is played while nobody publishes"]),
+    ("n.conf", NGINX.replace("record off;", "record all; record_path rec; push cdn.example; hls on;"), 0,
+     ["forward rtmp://cdn.example/[app];", "path rec;", "format flv;", "listen 0.0.0.0:8080;"]),
+    ("n.conf", NGINX.replace("record off;", "exec_static ffmpeg;"), 3, ["# LOST: one function in "]),
+    ("s.conf", SRS.replace("rtc { enabled on;", "forward { enabled on; destination cdn.example; } dvr { enabled on; } rtc { enabled on;"), 0,
+     ["forward rtmp://cdn.example/[app]/[stream];", "window 6;", "enabled on;"]),
+    ("s.conf", SRS + "heartbeat { enabled on; url http://127.0.0.1/; }", 3, ["# LOST: one function in "])])
+def test_functions_of_other_servers_are_written_or_lost(folder, name, text, code, words):
+    path = folder / name
+    path.write_text(text)
+    found, said, errors = run("--explain", path)
+    assert found == code, errors + said
+    assert (code == 3) == said.startswith("# LOST: "), said
+    assert all(word in said for word in words), said
+    (folder / "ours.conf").write_text(said)
+    code, _, errors = run("-t", "-c", folder / "ours.conf")
+    assert code == 0, errors
 
 
 @pytest.mark.parametrize("arguments", [

@@ -208,8 +208,6 @@ TEST_F(SegmenterTest, AClockThatGoesAwayFromOursIsFollowed) {
         EXPECT_LE(std::abs(off_ms), 2 * 2'000 + 500) << segment.number;
         EXPECT_LE(segment.clock.id, segment.number);
         EXPECT_GE(segment.clock.id + 2, segment.number) << "each second one begins anew";
-        EXPECT_LE(std::abs(segment.wall_ms - now_ms), 2 * 2'000 + 500)
-            << "its date is corrected, too";
     }
     EXPECT_EQ(store->all().front().format.get(), store->all().back().format.get());
 }
