@@ -64,7 +64,7 @@ def marked(request, folder):
 
 def test_no_secret_is_in_the_report_the_dump_the_api_the_log_and_the_pages(marked, folder):
     found = []
-    with publisher(marked.rtmp("live/livestream?key=MARK-publish-key"), folder):
+    with publisher(marked.rtmp("live?key=MARK-publish-key/livestream"), folder):
         marked.wait_log("publish stream=")
         if marked.config_path.read_text().count("exec_push"):
             marked.wait_log("echo: ")
