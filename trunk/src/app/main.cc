@@ -94,6 +94,17 @@ void say(std::string_view text) {
     (void)std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
+// What was asked for, on standard output. Gives the exit code: a full disk must not look like
+// success, nor end in an abort, as with fmt::print.
+int print(std::string_view text) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
+        std::fflush(stdout) == 0) {
+        return 0;
+    }
+    say(fmt::format("weir: cannot write the output: {}\n", std::strerror(errno)));
+    return kOutputError;
+}
+
 struct CommandLine {
     std::string config_file;
     bool test_only = false;
@@ -118,39 +129,46 @@ bool take_explain(std::string_view argument, CommandLine& line) {
     return line.explain_as.has_value();
 }
 
+// The result of --explain for a file that cannot be explained: -t refuses it, with the reason.
+int refuse_explained(const CommandLine& line, const std::string& why) {
+    (void)print(config::refused_config(line.explain_file, why));
+    return 1;
+}
+
 // The explanation as comments, then the configuration: all of it is one that -t accepts, or refuses
 // until something is decided.
 int print_explained(const CommandLine& line) {
     const Result<std::string> text = config::real_disk().read(line.explain_file);
     if (!text.ok()) {
-        fmt::print(stderr, "weir: {}: {}\n", line.explain_file, text.error().message());
-        fmt::print("{}", config::refused_config(line.explain_file, text.error().message()));
-        return 1;
+        say(fmt::format("weir: {}: {}\n", line.explain_file, text.error().message()));
+        return refuse_explained(line, text.error().message());
     }
     const config::Explained done = config::explain(*text, line.explain_file, line.explain_as);
     if (!done.errors.empty()) {
-        fmt::print(stderr, "{}", to_string(done.errors));
-        fmt::print("{}", config::refused_config(line.explain_file, to_string(done.errors)));
-        return 1;
+        say(to_string(done.errors));
+        return refuse_explained(line, to_string(done.errors));
     }
+    std::string result;
     for (const std::string_view each : split(done.text, '\n')) {
-        fmt::print("{}{}\n", each.empty() ? "#" : "# ", each);
+        result += fmt::format("{}{}\n", each.empty() ? "#" : "# ", each);
     }
-    fmt::print("{}", done.config);
+    if (const int failed = print(result + done.config); failed != 0) {
+        return failed;
+    }
     if (!done.losses.empty()) {
-        fmt::print(stderr, "weir: {}: {} lost: the result says which at its beginning\n",
-                   line.explain_file,
-                   done.losses.size() == 1 ? "one function is"
-                                           : fmt::format("{} functions are", done.losses.size()));
+        say(fmt::format(
+            "weir: {}: {} lost: the result says which at its beginning\n", line.explain_file,
+            done.losses.size() == 1 ? "one function is"
+                                    : fmt::format("{} functions are", done.losses.size())));
     }
     if (!done.decisions.empty()) {
-        fmt::print(
-            stderr,
+        say(fmt::format(
             "weir: {}: {} to decide before this configuration can be used: the result says "
             "which at its beginning, and is refused until its lines \"unresolved\" are gone\n",
             line.explain_file,
-            done.decisions.size() == 1 ? "there is one thing"
-                                       : fmt::format("there are {} things", done.decisions.size()));
+            done.decisions.size() == 1
+                ? "there is one thing"
+                : fmt::format("there are {} things", done.decisions.size())));
     }
     return !done.losses.empty() ? kLost : !done.decisions.empty() ? kToDecide : 0;
 }
@@ -199,17 +217,6 @@ CommandLine parse_arguments(int count, char** arguments, const config::Environme
         }
     }
     return line;
-}
-
-// What was asked for, on standard output. Gives the exit code: a full disk must not look like
-// success, nor end in an abort, as with fmt::print.
-int print(std::string_view text) {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() &&
-        std::fflush(stdout) == 0) {
-        return 0;
-    }
-    say(fmt::format("weir: cannot write the output: {}\n", std::strerror(errno)));
-    return kOutputError;
 }
 
 std::string secrets_text(const config::Settings& settings) {
@@ -419,7 +426,7 @@ int run(int count, char** arguments) {
     if (!line.error.empty()) {
         say(fmt::format("weir: {}\n{}", line.error, kUsage));
         if (line.explains) {
-            fmt::print("{}", config::refused_config("the file", line.error));
+            (void)print(config::refused_config("the file", line.error));
         }
         return kUsageError;
     }
