@@ -51,6 +51,7 @@ class Call final : private Counted<Call> {
     bool ring(MonoTime now, int status, std::string sdp);
     bool accept(MonoTime now, std::string sdp);
     bool reject(MonoTime now, int status, const http::Fields& headers);
+    void prove();
     bool hang_up(MonoTime now);
     bool offer(MonoTime now, std::string sdp);
     bool answer_offer(MonoTime now, std::string sdp);
@@ -178,6 +179,7 @@ class Call final : private Counted<Call> {
     CallContext context_;
     State state_ = State::kInvited;
     bool caller_ = false;
+    bool proven_ = false;        // the peer is where its messages come from
     bool peer_updates_ = false;  // its Allow has UPDATE
     bool peer_100rel_ = false;   // Require: 100rel in its INVITE
     bool offers_first_ = false;  // the INVITE had no SDP: accept() makes an offer

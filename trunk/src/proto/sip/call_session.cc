@@ -25,6 +25,8 @@ bool Call::on_request(MonoTime now, const TransactionEvent& event) {
     if (!dialog_ || dialog_->remote_tag() != event.core.from.tag()) {
         return false;
     }
+    prove();
+    context_.transactions.prove(event.id);
     if (!dialog_->on_request(event.core)) {
         respond_simple(now, event, 500);
         return true;
