@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "base/check.h"
 #include "io/socket_address.h"
 
@@ -18,7 +20,7 @@ std::string_view to_string(Refusal refusal) {
         case Refusal::kLogin: return "login";
         case Refusal::kOrigin: return "origin";
         case Refusal::kPlayers: return "max_players";
-        case Refusal::kUnprovenOffers: return "max_unproven_per_ip";
+        case Refusal::kUnproven: return "max_unproven_per_ip";
         case Refusal::kPublishBitrate: return "max_publish_bitrate";
         case Refusal::kApiNoLogin: return "api_no_login";
         case Refusal::kApiWrongLogin: return "api_wrong_login";
@@ -59,16 +61,21 @@ Result<Limits::AddressPlace> Limits::enter(const io::SocketAddress& peer) {
     return addresses_.take(address);
 }
 
-Result<Limits::AddressPlace> Limits::enter_unproven(const io::SocketAddress& peer, size_t limit) {
+Result<Limits::AddressPlace> Limits::enter_unproven(Unproven what,
+                                                    const io::SocketAddress& peer,
+                                                    size_t limit) {
     const NetAddress address = limited_address(peer);
-    if (limit > 0 && unproven_.count(address) >= limit) {
-        count(Refusal::kUnprovenOffers);
+    Places<NetAddress>& places = unproven_[static_cast<size_t>(what)];
+    if (limit > 0 && places.count(address) >= limit) {
+        count(Refusal::kUnproven);
         return make_error(ErrorCode::kFull,
-                          "{} WebRTC offers from {} have not connected yet, the limit "
-                          "(max_unproven_per_ip): try again in some seconds",
-                          limit, peer.host());
+                          "{} {} yet, the limit (max_unproven_per_ip): try again in some seconds",
+                          limit,
+                          what == Unproven::kOffer
+                              ? fmt::format("WebRTC offers from {} have not connected", peer.host())
+                              : fmt::format("calls from {} are not acknowledged", peer.host()));
     }
-    return unproven_.take(address);
+    return places.take(address);
 }
 
 Result<Limits::PlayerPlace> Limits::enter_player(const stream::StreamKey& key, size_t limit) {

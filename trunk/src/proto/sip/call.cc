@@ -211,6 +211,9 @@ void Call::add_capabilities(http::Fields& headers, bool request) const {
 }
 
 void Call::on_response(MonoTime now, const TransactionEvent& event) {
+    if (event.response.status != 481 && event.response.status != 408) {
+        heard_ = now;
+    }
     const auto at = pending_.find(event.id);
     if (event.response.status < 200) {
         if (at != pending_.end() && at->second.purpose == Purpose::kInvite) {

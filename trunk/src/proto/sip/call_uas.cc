@@ -31,6 +31,7 @@ bool Call::invited(MonoTime now, TransactionEvent event, std::string sdp) {
     invite_ = event.id;
     flow_ = event.flow;
     proven_ = flow_.reliable();
+    heard_ = now;
     call_id_ = event.core.call_id;
     local_tag_ = transactions.local_tag(invite_);
     invite_number_ = event.core.cseq.number;
@@ -187,6 +188,7 @@ void Call::on_ack(MonoTime now, const TransactionEvent& event) {
         return;
     }
     prove();
+    heard_ = now;
     const Repeated acked = *std::exchange(unacked_, std::nullopt);
     if (state_ == State::kEnding) {
         if (bye_wanted_) {

@@ -314,6 +314,15 @@ bool UserAgent::send_info(MonoTime now, CallId id, std::string type, std::string
                 [&](Call& call) { return call.send_info(now, std::move(type), std::move(body)); });
 }
 
+bool UserAgent::ask(MonoTime now, CallId id) {
+    return step(id, [&](Call& call) { return call.ask(now); });
+}
+
+MonoTime UserAgent::heard(CallId id) const {
+    const Call* const call = find(id);
+    return call == nullptr ? MonoTime() : call->heard();
+}
+
 bool UserAgent::send_request(MonoTime now, Request request, const Flow& flow, uint64_t user) {
     if (!options_.product.empty() && !request.headers.has("User-Agent")) {
         request.headers.add("User-Agent", options_.product);

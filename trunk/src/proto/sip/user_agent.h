@@ -96,6 +96,14 @@ class UserAgent {
     // DTMF, picture_fast_update.
     bool send_info(MonoTime now, CallId call, std::string type, std::string body);
 
+    // OPTIONS within the call, which tells nobody of its answer but heard(). False, too, while one
+    // is under way.
+    bool ask(MonoTime now, CallId call);
+
+    // When the peer sent a request of the call, or an answer to one, last; of the call's begin
+    // before that. 481, and 408, which a proxy says, do not count. MonoTime(): the call is gone.
+    MonoTime heard(CallId call) const;
+
     // ---- outside of calls ----
 
     // REGISTER, OPTIONS: `request` without Via, with Call-ID and CSeq. `user` comes back with

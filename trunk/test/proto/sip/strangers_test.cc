@@ -314,6 +314,45 @@ TEST_F(StrangeCallersTest, TheAckProvesTheCaller) {
     EXPECT_EQ(bob.calls(), 0U);
 }
 
+TEST_F(StrangeCallersTest, ARequestOfTheCallFromElsewhereIsAnsweredThreefoldAtMost) {
+    const auto [a, b] = establish(phone().sdp, phone().sdp);
+    carried.clear();
+    alice.offer(now, a, phone().sdp);
+    const std::string invite = alice.poll_transmit()->bytes;
+    Flow victim = flow_to_alice();
+    victim.remote = *NetAddress::parse("198.51.100.9:5060");
+    bob.on_parsed(now, parse_datagram(as_bytes(invite)), victim);
+    settle();
+    EXPECT_EQ(at_bob().kind, CallEvent::Kind::kOffer);
+    size_t sent = 0;
+    way = [&](std::string& each) {
+        sent += each.starts_with("SIP/2.0") ? each.size() : 0;
+        return false;
+    };
+    bob.answer_offer(now, b, phone().sdp);
+    pass(Seconds(20));
+    EXPECT_GT(sent, 0U);
+    EXPECT_LE(sent, kUnprovenFactor * invite.size());
+}
+
+TEST_F(StrangeCallersTest, ACallIsAskedWhetherItIsThere) {
+    const auto [a, b] = establish(phone().sdp, phone().sdp);
+    const MonoTime before = bob.heard(b);
+    pass(Seconds(30));
+    EXPECT_EQ(bob.heard(b), before);
+    EXPECT_TRUE(bob.ask(now, b));
+    EXPECT_FALSE(bob.ask(now, b)) << "it is asked already";
+    settle();
+    EXPECT_EQ(bob.heard(b), now);
+    EXPECT_EQ(count("OPTIONS"), 1U);
+    alice.on_flow_failed(now, flow_to_bob());
+    way = [](std::string&) { return false; };
+    EXPECT_TRUE(bob.ask(now, b));
+    pass(Seconds(40));
+    EXPECT_LT(bob.heard(b), now);
+    EXPECT_EQ(bob.calls(), 1U) << "that is for its owner to decide";
+}
+
 TEST_F(StrangeCallersTest, ARefusedCallIsForgottenAtOnce) {
     alice.call(now, phone());
     settle();
