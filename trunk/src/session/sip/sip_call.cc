@@ -398,10 +398,8 @@ void SipCall::tick(MonoTime now) {
 // A phone that need not send media (it only listens, or holds) may send no RTCP either: then its
 // messages say that it is there, but not that it is what receives media at another host.
 void SipCall::look_whether_it_is_there(MonoTime now) {
-    const bool sends =
-        sdp::receives(agreed_->audio.direction) || sdp::receives(agreed_->video.direction);
     const bool hears = sdp::sends(agreed_->audio.direction) || sdp::sends(agreed_->video.direction);
-    const bool asks = !sends && (!hears || media_->goes_to(flow_.remote));
+    const bool asks = !has_to_send(*agreed_) && (!hears || media_->goes_to(flow_.remote));
     const MonoTime heard =
         asks ? std::max(media_->last_heard(), server_.agent().heard(id_)) : media_->last_heard();
     switch (silence_.look(now, heard, server_.options().rtp_timeout, asks)) {

@@ -52,6 +52,12 @@ void SipHosts::note_received(const NetAddress& from, size_t bytes, bool opens) {
     host.heard = host.heard || opens;
 }
 
+void SipHosts::doubt() {
+    for (Host& each : hosts_) {
+        each.heard = false;
+    }
+}
+
 bool SipHosts::is_open(const NetAddress& to) const {
     if (signalling_.empty() || to.empty()) {
         return false;

@@ -33,6 +33,9 @@ class SipHosts {
     // A datagram came from there. `opens`: it is media, and its key, if it must have one, is right.
     void note_received(const NetAddress& from, size_t bytes, bool opens);
 
+    // What came so far no longer opens a host. The host of the messages stays open.
+    void doubt();
+
     // Whether anything may be sent there, without a count.
     bool is_open(const NetAddress& to) const;
 

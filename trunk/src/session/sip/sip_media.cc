@@ -39,6 +39,10 @@ net::RtpIngestTrack ingest_track(const sdp::PhoneTrack& agreed, bool video) {
 
 }  // namespace
 
+bool has_to_send(const sdp::PhoneAgreement& agreed) {
+    return sdp::receives(agreed.audio.direction) || sdp::receives(agreed.video.direction);
+}
+
 std::shared_ptr<const sdp::PhoneAgreement> nothing_agreed() {
     static const auto nothing = std::make_shared<const sdp::PhoneAgreement>();
     return nothing;
@@ -83,6 +87,12 @@ void SipMedia::agree(std::shared_ptr<const sdp::PhoneAgreement> agreed,
     const auto held = std::exchange(agreed_, std::move(agreed));
     const sdp::PhoneAgreement& before = *held;
     signalling_ = signalling;
+    if (before.has_media() && has_to_send(*agreed_) && !has_to_send(before)) {
+        // It may have been silent for long, and has the whole time again. But offers that come and
+        // go are no sign of a host that only gets media.
+        last_heard_ = MonoClock::now();
+        hosts_.doubt();
+    }
     for (const size_t index : {kAudio, kVideo}) {
         const sdp::PhoneTrack& old = index == kAudio ? before.audio : before.video;
         if (track(index).to != old.to || track(index).rtcp_to != old.rtcp_to) {

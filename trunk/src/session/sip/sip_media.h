@@ -36,6 +36,9 @@ namespace weir::session {
 
 class SipPump;
 
+// Whether the phone is to send media: it is neither on hold nor a listener.
+bool has_to_send(const sdp::PhoneAgreement& agreed);
+
 // What holds before anything does. Never null.
 std::shared_ptr<const sdp::PhoneAgreement> nothing_agreed();
 

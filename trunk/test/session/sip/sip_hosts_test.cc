@@ -46,6 +46,17 @@ TEST(SipHostsTest, AnotherHostGetsThreeTimesTheDescriptionUntilItIsHeard) {
     EXPECT_TRUE(hosts.is_open(kElsewhere));
 }
 
+TEST(SipHostsTest, AnotherHostHasToBeHeardAgainWhenItIsDoubted) {
+    SipHosts hosts;
+    hosts.trust(kPhone);
+    hosts.note_received(kElsewhere, 10, true);
+    hosts.doubt();
+    EXPECT_FALSE(hosts.is_open(kElsewhere));
+    EXPECT_TRUE(hosts.is_open(kPhoneMedia));
+    hosts.note_received(kElsewhere, 10, true);
+    EXPECT_TRUE(hosts.is_open(kElsewhere));
+}
+
 TEST(SipHostsTest, ADescriptionThatComesLaterCountsOnce) {
     SipHosts hosts;
     hosts.trust(kPhone);

@@ -225,6 +225,10 @@ TEST_F(SipStrangersTest, AListenerThatAnswersSipStays) {
         EXPECT_FALSE(io::sleep_for(Millis(5)));
     }
     EXPECT_EQ(calls().size(), 1U);
+    phone.offer(sdp::Direction::kSendRecv);  // has the whole time for its first packet
+    ASSERT_TRUE(phone.waits_for(Kind::kOfferAnswered));
+    EXPECT_FALSE(io::sleep_for(kTimeout / 4));
+    EXPECT_EQ(calls().size(), 1U);
 }
 
 TEST_F(SipStrangersTest, CallsOfOneAddressWithoutAckHaveAShare) {
