@@ -284,8 +284,26 @@ const Directive kSipDirectives[] = {
      .min = 1'000,
      .max = 86'400'000,
      .effect = Effect::kNewConnections,
-     .doc = "A call whose phone sends no media for this long, and is not on hold, is ended.",
+     .doc =
+         "A call whose phone sends neither RTP nor RTCP for this long is ended. A phone on hold, "
+         "and one that only listens where its messages come from, may answer SIP instead: it is "
+         "asked (OPTIONS) after half of the time.",
      .apply = [](const Target& t, const Value& v) { t.config.sip_server.rtp_timeout = millis(v); }},
+    {.name = "max_unproven_per_ip",
+     .contexts = kSipServerContext,
+     .type = ValueType::kCount,
+     .default_text = "256",
+     .min = 0,
+     .max = 1000000,
+     .effect = Effect::kNewConnections,
+     .doc = "Calls of one address of `trunk` or `register` over UDP that it has not acknowledged, "
+            "at the same time; more are answered with 503. They ring, or nobody has answered the "
+            "200: an address of UDP can be forged. An IPv6 /64 counts as one address. Calls with "
+            "the password of a `user`, and by TCP and TLS, are not counted. With 0, any number.",
+     .apply =
+         [](const Target& t, const Value& v) {
+             t.config.sip_server.max_unproven_per_ip = static_cast<uint32_t>(v.number);
+         }},
     {.name = "jitter_buffer",
      .contexts = kSipServerContext,
      .type = ValueType::kFlag,

@@ -92,6 +92,7 @@ struct SipServerConfig {
     uint16_t last_port = 0;
     NetAddress address;  // that phones reach; none: the one that they came to
     Millis rtp_timeout{0};
+    uint32_t max_unproven_per_ip = 0;  // 0: any number
     bool jitter_buffer = false;
     bool phone_page = false;  // browsers may be phones
 

@@ -1,5 +1,7 @@
 #include "net/limits.h"
 
+#include <fmt/format.h>
+
 #include "base/check.h"
 #include "io/socket_address.h"
 
@@ -16,7 +18,7 @@ std::string_view to_string(Refusal refusal) {
         case Refusal::kLogin: return "login";
         case Refusal::kOrigin: return "origin";
         case Refusal::kPlayers: return "max_players";
-        case Refusal::kUnprovenOffers: return "max_unproven_per_ip";
+        case Refusal::kUnproven: return "max_unproven_per_ip";
         case Refusal::kRtspTunnels: return "rtsp_tunnels_per_ip";
         case Refusal::kPhonePages: return "phone_pages_per_ip";
         case Refusal::kPublishBitrate: return "max_publish_bitrate";
@@ -53,16 +55,21 @@ Result<Limits::AddressPlace> Limits::enter(const io::SocketAddress& peer) {
     return addresses_.take(address);
 }
 
-Result<Limits::AddressPlace> Limits::enter_unproven(const io::SocketAddress& peer, size_t limit) {
+Result<Limits::AddressPlace> Limits::enter_unproven(Unproven what,
+                                                    const io::SocketAddress& peer,
+                                                    size_t limit) {
     const NetAddress address = limited_address(peer);
-    if (limit > 0 && unproven_.count(address) >= limit) {
-        count(Refusal::kUnprovenOffers);
+    Places<NetAddress>& places = unproven_[static_cast<size_t>(what)];
+    if (limit > 0 && places.count(address) >= limit) {
+        count(Refusal::kUnproven);
         return make_error(ErrorCode::kFull,
-                          "{} WebRTC offers from {} have not connected yet, the limit "
-                          "(max_unproven_per_ip): try again in some seconds",
-                          limit, peer.host());
+                          "{} {} yet, the limit (max_unproven_per_ip): try again in some seconds",
+                          limit,
+                          what == Unproven::kOffer
+                              ? fmt::format("WebRTC offers from {} have not connected", peer.host())
+                              : fmt::format("calls from {} are not acknowledged", peer.host()));
     }
-    return unproven_.take(address);
+    return places.take(address);
 }
 
 Result<Limits::AddressPlace> Limits::enter_table(SharedTable table,

@@ -34,7 +34,7 @@ enum class Refusal : uint8_t {
     kLogin,           // user and password of a publisher
     kOrigin,          // a page of another site that wanted to publish
     kPlayers,         // max_players
-    kUnprovenOffers,  // WebRTC offers of one address, max_unproven_per_ip
+    kUnproven,        // max_unproven_per_ip: WebRTC offers of one address, or its SIP calls
     kRtspTunnels,     // the share of one address, SharedTable
     kPhonePages,      // the same
     kPublishBitrate,  // max_publish_bitrate
@@ -51,6 +51,12 @@ inline constexpr size_t kRefusals = static_cast<size_t>(Refusal::kApiOrigin) + 1
 
 // "key_wrong", "max_players" ...
 std::string_view to_string(Refusal refusal);
+
+// What an address can have that has proven nothing yet. Each is counted by itself.
+enum class Unproven : uint8_t {
+    kOffer,  // of WebRTC
+    kCall,   // of SIP, over UDP
+};
 
 // What counts as one address for limits: an IPv4 address, or the /64 that an IPv6 host has to
 // itself. Without port.
@@ -78,9 +84,9 @@ class Limits {
     // machine speaks for many.
     Result<AddressPlace> enter(const io::SocketAddress& peer);
 
-    // A place among the WebRTC offers of one address that have not come to anything yet; `limit` 0:
-    // any number. kFull. Loopback too: an offer is proven within moments, so a proxy needs few.
-    Result<AddressPlace> enter_unproven(const io::SocketAddress& peer, size_t limit);
+    // A place among those of one address that have not come to anything yet; `limit` 0: any number.
+    // kFull. Loopback too: an offer is proven within moments, so a proxy needs few.
+    Result<AddressPlace> enter_unproven(Unproven what, const io::SocketAddress& peer, size_t limit);
 
     // A place of the address in that table, of `share`. kFull. Loopback is counted but never
     // refused.
@@ -128,7 +134,7 @@ class Limits {
     size_t per_address_ = 0;
     bool counts_ = true;
     Places<NetAddress> addresses_;
-    Places<NetAddress> unproven_;
+    std::array<Places<NetAddress>, 2> unproven_;  // by Unproven
     std::array<Places<NetAddress>, kSharedTables> tables_;
     Places<stream::StreamKey, StreamKeyHash> players_;
     std::array<uint64_t, kRefusals> refusals_{};

@@ -105,18 +105,28 @@ TEST(LimitsTest, AStreamIsToldFromAnotherByEachPartOfItsKey) {
 
 TEST(LimitsTest, RefusesMoreUnprovenOffersOfOneAddressAlsoOfLoopback) {
     Limits limits;
-    auto first = limits.enter_unproven(at("127.0.0.1:1"), 2);
-    const auto second = limits.enter_unproven(at("127.0.0.1:2"), 2);
+    auto first = limits.enter_unproven(Unproven::kOffer, at("127.0.0.1:1"), 2);
+    const auto second = limits.enter_unproven(Unproven::kOffer, at("127.0.0.1:2"), 2);
     ASSERT_TRUE(first.ok() && second.ok());
-    const auto third = limits.enter_unproven(at("127.0.0.1:3"), 2);
+    const auto third = limits.enter_unproven(Unproven::kOffer, at("127.0.0.1:3"), 2);
     ASSERT_FALSE(third.ok());
     EXPECT_EQ(third.error().code(), ErrorCode::kFull);
     EXPECT_NE(third.error().message().find("max_unproven_per_ip"), std::string::npos);
-    EXPECT_EQ(limits.refused(Refusal::kUnprovenOffers), 1U);
-    EXPECT_TRUE(limits.enter_unproven(at("127.0.0.1:3"), 0).ok()) << "no limit";
-    EXPECT_TRUE(limits.enter_unproven(at("203.0.113.9:1"), 2).ok());
+    EXPECT_EQ(limits.refused(Refusal::kUnproven), 1U);
+    EXPECT_TRUE(limits.enter_unproven(Unproven::kOffer, at("127.0.0.1:3"), 0).ok()) << "no limit";
+    EXPECT_TRUE(limits.enter_unproven(Unproven::kOffer, at("203.0.113.9:1"), 2).ok());
     first->release();
-    EXPECT_TRUE(limits.enter_unproven(at("127.0.0.1:3"), 2).ok());
+    EXPECT_TRUE(limits.enter_unproven(Unproven::kOffer, at("127.0.0.1:3"), 2).ok());
+}
+
+TEST(LimitsTest, OffersAndCallsOfAnAddressAreCountedApart) {
+    Limits limits;
+    const auto offer = limits.enter_unproven(Unproven::kOffer, at("203.0.113.9:1"), 1);
+    const auto call = limits.enter_unproven(Unproven::kCall, at("203.0.113.9:1"), 1);
+    EXPECT_TRUE(call.ok());
+    const auto more = limits.enter_unproven(Unproven::kCall, at("203.0.113.9:2"), 1);
+    ASSERT_FALSE(more.ok());
+    EXPECT_NE(more.error().message().find("calls from 203.0.113.9"), std::string::npos);
 }
 
 TEST(LimitsTest, OneAddressHasAShareOfAFixedTable) {
@@ -142,7 +152,7 @@ TEST(LimitsTest, OneAddressHasAShareOfAFixedTable) {
 TEST(LimitsTest, OffersAndConnectionsOfAnAddressAreCountedApart) {
     Limits limits;
     limits.set_connections_per_address(1);
-    const auto offer = limits.enter_unproven(at("203.0.113.9:1"), 1);
+    const auto offer = limits.enter_unproven(Unproven::kOffer, at("203.0.113.9:1"), 1);
     EXPECT_EQ(limits.connections_of(at("203.0.113.9:1")), 0U);
     const auto connection = limits.enter(at("203.0.113.9:1"));
     EXPECT_TRUE(connection.ok());

@@ -83,6 +83,7 @@ Result<session::SipServerOptions> load_options(const config::Config& config) {
     options.address = sip.address.empty() ? NetAddress() : sip.address.with_port(0);
     options.handshake = config.handshake_timeout;
     options.rtp_timeout = sip.rtp_timeout;
+    options.max_unproven_per_address = sip.max_unproven_per_ip;
     options.jitter_buffer = sip.jitter_buffer;
     return options;
 }
@@ -274,6 +275,13 @@ void SipProtocol::add_metrics(net::Exposition& text) const {
     counter("weir_sip_messages_malformed_total", "SIP messages that could not be read.",
             wires.malformed);
     counter("weir_sip_messages_unsent_total", "SIP messages that could not be sent.", wires.unsent);
+    counter("weir_sip_messages_held_back_total",
+            "SIP messages that were not sent: their address is not proven, and has had three times "
+            "the bytes that came from it.",
+            server_.agent().transactions().held_back());
+    text.single("weir_sip_unproven", "gauge",
+                "SIP transactions over UDP whose addresses are not proven.",
+                server_.agent().transactions().strangers());
     add_secure_metrics(text);
 }
 

@@ -10,7 +10,7 @@ PathProof::PathProof(uint32_t tag, RandomSource& random) {
 }
 
 void PathProof::want_check(MonoTime now) {
-    if (proven_) {
+    if (proven()) {
         return;
     }
     const MonoTime earliest = checked_ == MonoTime::min() ? now : checked_ + kCheckInterval;

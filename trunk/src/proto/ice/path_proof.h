@@ -3,8 +3,8 @@
 //
 // A peer that knows a session's credentials can send its checks from any forged source address. So
 // media goes to an address only once it is proven: our own check went there, and its answer, which
-// needs the check's transaction number, came back (the same thought as in RFC 7675 and in RFC 9000
-// §8). Until then the address gets at most kUnprovenFactor times the bytes that came from it.
+// needs the check's transaction number, came back (the same thought as in RFC 7675). Until then the
+// address has what base/path_budget.h allows.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/path_budget.h"
 #include "base/random.h"
 #include "proto/stun/message.h"
 
@@ -23,7 +24,6 @@ inline uint32_t check_tag(const stun::TransactionId& transaction) {
     return ByteReader(transaction).u32();
 }
 
-inline constexpr uint64_t kUnprovenFactor = 3;
 inline constexpr Millis kCheckInterval{50};      // between two of our checks of one path, at least
 inline constexpr Millis kFirstCheckRepeat{100};  // doubled with each repetition
 // Until the peer is heard on the path again, which it is soon. What is not spent on repetitions is
@@ -37,16 +37,12 @@ class PathProof {
     // `tag` and eight bytes of `random` make the transaction number of our checks.
     PathProof(uint32_t tag, RandomSource& random);
 
-    bool proven() const { return proven_; }
+    bool proven() const { return budget_.proven(); }
 
-    void note_received(size_t bytes) { received_ += bytes; }
+    void note_received(size_t bytes) { budget_.note_received(bytes); }
 
     // Whether so many bytes may be sent; if so, they are counted.
-    bool take(size_t bytes) {
-        const bool allowed = proven_ || sent_ + bytes <= kUnprovenFactor * received_;
-        sent_ += allowed ? bytes : 0;
-        return allowed;
-    }
+    bool take(size_t bytes) { return budget_.take(bytes); }
 
     // A valid check of the peer came: ours is due, now or kCheckInterval after the last one.
     void want_check(MonoTime now);
@@ -66,7 +62,7 @@ class PathProof {
     }
 
     void prove() {
-        proven_ = true;
+        budget_.prove();
         check_due_ = MonoTime::max();
     }
 
@@ -75,12 +71,10 @@ class PathProof {
 
   private:
     stun::TransactionId transaction_{};
-    uint64_t received_ = 0;
-    uint64_t sent_ = 0;
+    PathBudget budget_;
     MonoTime checked_ = MonoTime::min();  // when ours went out last; min: never
     MonoTime check_due_ = MonoTime::max();
     uint8_t repeats_ = 0;
-    bool proven_ = false;
 };
 
 }  // namespace weir::ice

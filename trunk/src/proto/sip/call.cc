@@ -104,11 +104,19 @@ bool Call::send_again(MonoTime now, Pending pending, const Response& response) {
 
 void Call::send_bye(MonoTime now) {
     bye_wanted_ = false;
-    if (dialog_) {
+    if (dialog_ && !proven_) {
+        context_.transactions.send_once(invite_, dialog_->make_request(Method::kBye));
+    } else if (dialog_) {
         login_.begin_request();
         proxy_login_.begin_request();
         send(now, dialog_->make_request(Method::kBye), Purpose::kBye, requests_flow());
     }
+}
+
+// Our tag, which every request within the dialog has, was sent to the peer's address only.
+void Call::prove() {
+    proven_ = true;
+    context_.transactions.prove(invite_);
 }
 
 void Call::end_failed(MonoTime now, int status) {
@@ -203,6 +211,9 @@ void Call::add_capabilities(http::Fields& headers, bool request) const {
 }
 
 void Call::on_response(MonoTime now, const TransactionEvent& event) {
+    if (event.response.status != 481 && event.response.status != 408) {
+        heard_ = now;
+    }
     const auto at = pending_.find(event.id);
     if (event.response.status < 200) {
         if (at != pending_.end() && at->second.purpose == Purpose::kInvite) {

@@ -51,11 +51,15 @@ class Call final : private Counted<Call> {
     bool ring(MonoTime now, int status, std::string sdp);
     bool accept(MonoTime now, std::string sdp);
     bool reject(MonoTime now, int status, const http::Fields& headers);
+    void prove();
     bool hang_up(MonoTime now);
     bool offer(MonoTime now, std::string sdp);
     bool answer_offer(MonoTime now, std::string sdp);
     bool refuse_offer(MonoTime now, int status);
     bool send_info(MonoTime now, std::string type, std::string body);
+    bool ask(MonoTime now);
+
+    MonoTime heard() const { return heard_; }
 
     // Of its transactions and its dialog. False: no dialog has the tag of the peer (481).
     bool on_request(MonoTime now, const TransactionEvent& event);
@@ -92,7 +96,7 @@ class Call final : private Counted<Call> {
         kEnding,       // the last event was given
     };
 
-    enum class Purpose : uint8_t { kInvite, kOffer, kRefresh, kInfo, kPrack, kBye };
+    enum class Purpose : uint8_t { kInvite, kOffer, kRefresh, kInfo, kAsk, kPrack, kBye };
 
     // A request of ours, as it is sent again after a challenge.
     struct Pending {
@@ -178,6 +182,7 @@ class Call final : private Counted<Call> {
     CallContext context_;
     State state_ = State::kInvited;
     bool caller_ = false;
+    bool proven_ = false;        // the peer is where its messages come from
     bool peer_updates_ = false;  // its Allow has UPDATE
     bool peer_100rel_ = false;   // Require: 100rel in its INVITE
     bool offers_first_ = false;  // the INVITE had no SDP: accept() makes an offer
@@ -210,6 +215,7 @@ class Call final : private Counted<Call> {
     std::optional<std::string> retried_;  // an offer that waits after 491
     std::optional<MonoTime> retry_at_;
     std::optional<MonoTime> answer_by_;
+    MonoTime heard_{};
     std::string ack_;  // of the last 2xx to an INVITE of ours
     uint32_t ack_number_ = 0;
 };

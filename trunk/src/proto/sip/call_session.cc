@@ -25,6 +25,11 @@ bool Call::on_request(MonoTime now, const TransactionEvent& event) {
     if (!dialog_ || dialog_->remote_tag() != event.core.from.tag()) {
         return false;
     }
+    prove();
+    if (event.flow.remote.same_ip(flow_.remote)) {  // else it knows the call, and forges an address
+        context_.transactions.prove(event.id);
+    }
+    heard_ = now;
     if (!dialog_->on_request(event.core)) {
         respond_simple(now, event, 500);
         return true;
@@ -214,6 +219,17 @@ bool Call::send_info(MonoTime now, std::string type, std::string body) {
     return send(now, std::move(request), Purpose::kInfo, requests_flow());
 }
 
+bool Call::ask(MonoTime now) {
+    if (state_ != State::kEstablished || has_pending(Purpose::kAsk)) {
+        return false;
+    }
+    Request request = dialog_->make_request(Method::kOptions);
+    request.headers.add("Accept", std::string(kSdpType));
+    login_.begin_request();
+    proxy_login_.begin_request();
+    return send(now, std::move(request), Purpose::kAsk, requests_flow());
+}
+
 // RFC 4028 §7.4: UPDATE where the peer has it, since it needs no offer.
 void Call::refresh(MonoTime now) {
     if (state_ != State::kEstablished || has_pending(Purpose::kOffer) ||
@@ -252,7 +268,7 @@ void Call::on_session_response(MonoTime now, const TransactionEvent& event, Pend
         send_again(now, std::move(pending), response)) {
         return;
     }
-    if (purpose == Purpose::kBye || purpose == Purpose::kPrack) {
+    if (purpose == Purpose::kBye || purpose == Purpose::kPrack || purpose == Purpose::kAsk) {
         return;
     }
     // RFC 3261 §12.2.1.2: the peer knows nothing of this dialog, or has gone.

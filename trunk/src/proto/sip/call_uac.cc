@@ -20,6 +20,7 @@ bool Call::start(MonoTime now, const CallTarget& target) {
         return false;
     }
     caller_ = true;
+    proven_ = true;
     state_ = State::kCalling;
     flow_ = target.flow;
     login_ = http::Login(target.login, false);

@@ -30,6 +30,8 @@ bool Call::invited(MonoTime now, TransactionEvent event, std::string sdp) {
     Transactions& transactions = context_.transactions;
     invite_ = event.id;
     flow_ = event.flow;
+    proven_ = flow_.reliable();
+    heard_ = now;
     call_id_ = event.core.call_id;
     local_tag_ = transactions.local_tag(invite_);
     invite_number_ = event.core.cseq.number;
@@ -185,6 +187,8 @@ void Call::on_ack(MonoTime now, const TransactionEvent& event) {
     if (!unacked_ || event.core.cseq.number != unacked_->invite) {
         return;
     }
+    prove();
+    heard_ = now;
     const Repeated acked = *std::exchange(unacked_, std::nullopt);
     if (state_ == State::kEnding) {
         if (bye_wanted_) {

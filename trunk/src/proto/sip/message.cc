@@ -228,6 +228,7 @@ Parsed parse_datagram(ByteSpan datagram) {
     std::string_view bytes = as_text(datagram);
     bytes.remove_prefix(std::min(bytes.find_first_not_of("\r\n"), bytes.size()));
     Parsed out;
+    out.bytes = datagram.size();
     if (bytes.empty()) {
         out.kind = Parsed::Kind::kKeepAlive;
         return out;

@@ -64,6 +64,7 @@ struct Parsed {
     Message message;
     int status = 0;           // kMalformed: to answer; 0: say nothing
     std::string_view reason;  // a literal; holds no bytes of the peer
+    size_t bytes = 0;         // size of the datagram; 0: it came by a stream
 };
 
 // A body shorter than Content-Length is malformed (RFC 3261 §18.3); what follows the body is

@@ -7,17 +7,19 @@
 
 #include <fmt/format.h>
 
+#include "base/hmac.h"
 #include "base/object_count.h"
+#include "base/path_budget.h"
 #include "base/strings.h"
+#include "proto/sip/answers.h"
 #include "proto/sip/uri.h"
 
 namespace weir::sip {
 namespace {
 
 constexpr size_t kBranchLength = 20;
-constexpr size_t kTagLength = 12;
-constexpr Millis kTryingDelay{200};  // RFC 3261 §17.2.1
-constexpr uint16_t kSipPort = 5060;
+constexpr size_t kTagLength = 8;        // bytes, written as twice as many digits
+constexpr Millis kTryingDelay{200};     // RFC 3261 §17.2.1
 constexpr Seconds kMaxProceeding{600};  // an INVITE of ours: since its last provisional answer
 
 enum class State : uint8_t {
@@ -42,26 +44,6 @@ std::string server_key(const CoreHeaders& core, std::string_view uri, Method met
 
 std::string client_key(std::string_view branch, std::string_view method) {
     return fmt::format("{}\n{}", to_lower(branch), method);
-}
-
-// RFC 3261 §18.2.1 and RFC 3581 §4: where the request really came from.
-void note_source(Via& via, const Flow& flow) {
-    const std::string_view rport = via.parameters.get("rport").value_or("-");
-    const std::optional<NetAddress> said = NetAddress::parse_ip(without_brackets(via.host), 0);
-    if (rport.empty()) {
-        via.parameters.set("rport", fmt::format("{}", flow.remote.port()));
-    }
-    if (rport.empty() || !said || !said->same_ip(flow.remote)) {
-        via.parameters.set("received", flow.remote.ip_text());
-    }
-}
-
-// RFC 3261 §18.2.2.
-Flow answer_flow(const Via& via, Flow flow) {
-    if (!flow.reliable() && !via.parameters.has("rport")) {
-        flow.remote = flow.remote.with_port(via.port == 0 ? kSipPort : via.port);
-    }
-    return flow;
 }
 
 std::string host_text(const NetAddress& address) {
@@ -107,6 +89,7 @@ struct Transactions::Transaction final : private Counted<Transactions::Transacti
     http::Fields ids;       // what an answer copies; of an INVITE client what ACK and CANCEL need
     std::string uri;        // of an INVITE client
     std::string local_tag;  // server
+    PathBudget budget;      // server: what may be sent
     size_t held = 0;        // bytes that count
     Millis interval{0};
     std::optional<MonoTime> resend_at;
@@ -118,15 +101,17 @@ struct Transactions::Transaction final : private Counted<Transactions::Transacti
 };
 
 Transactions::Transactions(TransactionOptions options, RandomSource& random)
-    : options_(options), random_(random) {}
+    : options_(options), random_(random) {
+    random_.fill(tag_key_);
+}
 
 Transactions::~Transactions() = default;
 
 // ---- what arrives ----
 
-void Transactions::on_message(MonoTime now, Message message, const Flow& flow) {
+void Transactions::on_message(MonoTime now, Message message, const Flow& flow, size_t bytes) {
     if (auto* const request = std::get_if<Request>(&message)) {
-        on_request(now, std::move(*request), flow);
+        on_request(now, std::move(*request), flow, bytes);
     } else {
         on_response(now, std::move(std::get<Response>(message)), flow);
     }
@@ -135,43 +120,45 @@ void Transactions::on_message(MonoTime now, Message message, const Flow& flow) {
 void Transactions::on_malformed(const Parsed& parsed, const Flow& flow) {
     const auto* const request = std::get_if<Request>(&parsed.message);
     if (request != nullptr && parsed.status != 0 && request->method != Method::kAck) {
-        refuse(*request, flow, parsed.status, {});
+        refuse(*request, flow, parsed.status, {}, parsed.bytes);
     }
 }
 
-void Transactions::on_request(MonoTime now, Request request, const Flow& flow) {
+void Transactions::on_request(MonoTime now, Request request, const Flow& flow, size_t bytes) {
     std::string_view reason;
     std::optional<CoreHeaders> core = read_core_headers(request, reason);
     if (!core) {
         if (request.method != Method::kAck) {
-            refuse(request, flow, 400, reason);
+            refuse(request, flow, 400, reason, bytes);
         }
         return;
     }
     if (request.method == Method::kAck) {
         on_ack(now, std::move(request), std::move(*core), flow);
     } else if (request.method == Method::kCancel) {
-        on_cancel(request, *core, flow);
+        on_cancel(request, *core, flow, bytes);
     } else if (Transaction* const known = find_server(*core, request.uri, request.method)) {
-        on_repetition(*known);
+        on_repetition(*known, flow, bytes);
     } else {
-        begin_server(now, std::move(request), std::move(*core), flow);
+        begin_server(now, std::move(request), std::move(*core), flow, bytes);
     }
 }
 
-void Transactions::begin_server(MonoTime now, Request request, CoreHeaders core, const Flow& flow) {
+void Transactions::begin_server(
+    MonoTime now, Request request, CoreHeaders core, const Flow& flow, size_t bytes) {
     std::string key = server_key(core, request.uri, request.method);
     note_source(core.via, flow);
     request.headers = with_top_via(request.headers, core.via);
     http::Fields ids = fields_with(request.headers, {"Via", "From", "To", "Call-ID", "CSeq"});
     if (!has_room(bytes_of(ids))) {
-        refuse(request, flow, 503, {});
+        refuse(request, flow, 503, {}, bytes);
         return;
     }
     Transaction& added = add(std::move(key), false, answer_flow(core.via, flow));
     added.invite = request.method == Method::kInvite;
     added.ids = std::move(ids);
-    added.local_tag = random_id(random_, kTagLength);
+    added.local_tag = make_tag(added.key, core.call_id, flow);
+    added.budget.note_received(bytes);
     hold(added, {});
     if (added.invite) {
         added.trying_at = now + kTryingDelay;
@@ -188,7 +175,10 @@ void Transactions::begin_server(MonoTime now, Request request, CoreHeaders core,
 }
 
 // Of an INVITE that was accepted, the user sends 2xx again by itself (RFC 6026 §7.1).
-void Transactions::on_repetition(const Transaction& transaction) {
+void Transactions::on_repetition(Transaction& transaction, const Flow& flow, size_t bytes) {
+    if (flow.remote.same_ip(transaction.flow.remote)) {
+        transaction.budget.note_received(bytes);
+    }
     if (!transaction.bytes.empty() && transaction.state != State::kConfirmed &&
         transaction.state != State::kAccepted) {
         transmit(transaction);
@@ -215,17 +205,21 @@ void Transactions::on_ack(MonoTime now, Request request, CoreHeaders core, const
 }
 
 // Answered without a state of its own: the same CANCEL gets the same answer (RFC 3261 §9.2).
-void Transactions::on_cancel(const Request& request, const CoreHeaders& core, const Flow& flow) {
+void Transactions::on_cancel(const Request& request,
+                             const CoreHeaders& core,
+                             const Flow& flow,
+                             size_t bytes) {
     Transaction* const invite = find_server(core, request.uri, Method::kInvite);
     if (invite == nullptr) {
-        refuse(request, flow, 481, {});
+        refuse(request, flow, 481, {}, bytes);
         return;
     }
     Via via = core.via;
     note_source(via, flow);
     Request copy;
     copy.headers = with_top_via(request.headers, via);
-    send_bytes(write(sip::make_response(copy, 200, {}, invite->local_tag)), answer_flow(via, flow));
+    answer_once(sip::make_response(copy, 200, {}, invite->local_tag), answer_flow(via, flow),
+                bytes);
     if (invite->final_sent()) {
         return;
     }
@@ -492,34 +486,44 @@ bool Transactions::respond(MonoTime now, TransactionId id, const Response& respo
         return false;
     }
     transaction->trying_at.reset();
-    hold(*transaction, write(response));
+    hold(*transaction, write_within(response, transaction->budget.left()));
     transmit(*transaction);
     if (response.status >= 200) {
-        transaction->ids = {};  // no other answer follows
-    }
-    const bool unreliable = !transaction->flow.reliable();
-    if (response.status < 200) {
-        transaction->state = State::kProceeding;
-        plan(*transaction);
-    } else if (!transaction->invite) {
-        transaction->state = State::kCompleted;
-        // Timer J. In a storm what is answered leaves early: a repetition that comes later is taken
-        // for a new request, which costs another answer.
-        end_after(now, *transaction, is_crowded() ? options_.t2 : options_.t64());
-    } else if (response.status < 300) {
-        transaction->state = State::kAccepted;
-        transaction->end_at = now + options_.t64();  // timer L
-        plan(*transaction);
+        complete(now, *transaction, response.status);
     } else {
-        transaction->state = State::kCompleted;
-        transaction->interval = options_.t1;
-        if (unreliable) {
-            transaction->resend_at = now + transaction->interval;  // timer G
-        }
-        transaction->end_at = now + options_.t64();  // timer H
+        transaction->state = State::kProceeding;
         plan(*transaction);
     }
     return true;
+}
+
+// Its final answer is sent. The transaction may be gone afterwards.
+void Transactions::complete(MonoTime now, Transaction& transaction, int status) {
+    transaction.ids = {};  // no other answer follows
+    const bool stranger = !transaction.budget.proven();
+    const bool success = transaction.invite && status < 300;
+    const bool repeats = transaction.state < State::kProceeding;  // the request, if this is lost
+    if (stranger && !success && (repeats || strangers_ > options_.max_strangers / 2)) {
+        end(transaction);
+    } else if (!transaction.invite) {
+        transaction.state = State::kCompleted;
+        // Timer J. In a storm what is answered leaves early: a repetition that comes later is taken
+        // for a new request, which costs another answer.
+        end_after(now, transaction, is_crowded() ? options_.t2 : options_.t64());
+    } else if (success) {
+        transaction.state = State::kAccepted;
+        // Timer L. A stranger's has to be there when its BYE is due.
+        transaction.end_at = now + options_.t64() + (stranger ? options_.t1 : Millis(0));
+        plan(transaction);
+    } else {
+        transaction.state = State::kCompleted;
+        transaction.interval = options_.t1;
+        if (!transaction.flow.reliable()) {
+            transaction.resend_at = now + transaction.interval;  // timer G
+        }
+        transaction.end_at = now + options_.t64();  // timer H
+        plan(transaction);
+    }
 }
 
 bool Transactions::respond(MonoTime now, TransactionId id, int status, std::string_view reason) {
@@ -531,14 +535,64 @@ bool Transactions::respond_again(TransactionId id) {
     if (transaction == nullptr || transaction->client || transaction->bytes.empty()) {
         return false;
     }
-    transmit(*transaction);
+    if (transaction->budget.left() / 2 < transaction->bytes.size()) {
+        held_back_++;  // the rest is for the refusal or the BYE, which has to follow
+    } else {
+        transmit(*transaction);
+    }
     return true;
 }
 
-void Transactions::refuse(const Request& request,
-                          const Flow& flow,
-                          int status,
-                          std::string_view reason) {
+void Transactions::prove(TransactionId id) {
+    Transaction* const transaction = find(id);
+    if (transaction != nullptr && !transaction->budget.proven()) {
+        transaction->budget.prove();
+        strangers_--;
+    }
+}
+
+bool Transactions::send_once(TransactionId invite, Request request) {
+    Transaction* const transaction = find(invite);
+    if (transaction == nullptr) {
+        return false;
+    }
+    put_via(request, new_via(transaction->flow));
+    std::string bytes = write(request);
+    if (!transaction->budget.take(bytes.size())) {
+        held_back_++;
+        return false;
+    }
+    send_bytes(std::move(bytes), transaction->flow);
+    return true;
+}
+
+// The same for the same request (RFC 3261 §8.2.7), and nobody else can know it: what has it was
+// sent to the address that the request came from.
+std::string Transactions::make_tag(std::string_view key,
+                                   std::string_view call_id,
+                                   const Flow& flow) const {
+    const Sha256Digest mac =
+        hmac_sha256(tag_key_, as_bytes(key),
+                    as_bytes(fmt::format("\n{}\n{}", call_id, flow.remote.to_string())));
+    return hex(std::span(mac).first(kTagLength));
+}
+
+void Transactions::answer_once(Response response, const Flow& flow, size_t bytes) {
+    PathBudget budget;
+    budget.note_received(bytes);
+    if (flow.reliable()) {
+        budget.prove();
+    }
+    std::string text = write_within(std::move(response), budget.left());
+    if (budget.take(text.size())) {
+        send_bytes(std::move(text), flow);
+    } else {
+        held_back_++;
+    }
+}
+
+void Transactions::refuse(
+    const Request& request, const Flow& flow, int status, std::string_view reason, size_t bytes) {
     const std::optional<std::vector<Via>> vias = Via::parse_all(request.headers);
     if (!vias || vias->empty()) {
         return;  // nobody knows where the answer should go
@@ -547,11 +601,12 @@ void Transactions::refuse(const Request& request,
     note_source(via, flow);
     Request copy;
     copy.headers = with_top_via(request.headers, via);
-    Response response = sip::make_response(copy, status, reason, random_id(random_, kTagLength));
+    Response response = sip::make_response(copy, status, reason,
+                                           make_tag(via.write(), request.header("Call-ID"), flow));
     if (status == 503) {
         response.headers.add("Retry-After", fmt::format("{}", options_.retry_after.count()));
     }
-    send_bytes(write(response), answer_flow(via, flow));
+    answer_once(std::move(response), answer_flow(via, flow), bytes);
 }
 
 // ---- the table ----
@@ -574,6 +629,11 @@ Transactions::Transaction& Transactions::add(std::string key, bool client, const
     added.id = ++last_id_;
     added.client = client;
     added.flow = flow;
+    if (client || flow.reliable()) {
+        added.budget.prove();
+    } else {
+        strangers_++;
+    }
     (client ? clients_ : servers_)[key] = added.id;
     added.key = std::move(key);
     if (client && flow.reliable()) {
@@ -599,6 +659,7 @@ void Transactions::hold(Transaction& transaction, std::string bytes) {
 void Transactions::end(Transaction& transaction) {
     due_.plan(transaction.id, transaction.planned, std::nullopt);
     bytes_ -= transaction.held;
+    strangers_ -= transaction.budget.proven() ? 0U : 1U;
     auto& keys = transaction.client ? clients_ : servers_;
     if (const auto at = keys.find(transaction.key);
         at != keys.end() && at->second == transaction.id) {
@@ -622,8 +683,21 @@ void Transactions::end_after(MonoTime now, Transaction& transaction, Millis paus
 
 // ---- output and time ----
 
-void Transactions::transmit(const Transaction& transaction) {
-    transmits_.push_back({transaction.flow, transaction.bytes});
+void Transactions::transmit(Transaction& transaction) {
+    if (transaction.budget.take(transaction.bytes.size())) {
+        transmits_.push_back({transaction.flow, transaction.bytes});
+    } else {
+        held_back_++;
+    }
+}
+
+// A stranger who has got it does not repeat its INVITE, so there has to be room for what follows.
+void Transactions::on_trying_due(MonoTime now, Transaction& transaction) {
+    transaction.trying_at.reset();
+    const Response trying = make_response(transaction.id, 100);
+    if (transaction.budget.left() / 3 >= write(trying).size()) {
+        respond(now, transaction.id, trying);
+    }
 }
 
 void Transactions::plan(Transaction& transaction) {
@@ -646,7 +720,7 @@ void Transactions::on_due(MonoTime now, Transaction& transaction) {
         return;
     }
     if (transaction.trying_at && *transaction.trying_at <= now) {
-        respond(now, transaction.id, 100);
+        on_trying_due(now, transaction);
     }
     if (transaction.resend_at && *transaction.resend_at <= now) {
         transmit(transaction);

@@ -9,10 +9,19 @@
 // Bounded: by number and by bytes of transactions. What is over that gets 503 with Retry-After, and
 // leaves no state. Strangers choose the keys, so the tables are trees.
 //
+// Strangers: whoever sends a request over UDP may have forged its address. Until prove() is called
+// that address gets at most three times the bytes that came from it (base/path_budget.h), and
+// a final answer is sent once and leaves no state (RFC 3261 §26.3.2.4, with §8.2.7): a caller that
+// has lost it repeats the request, and gets another answer. There are two exceptions, within the
+// same bytes: a 2xx to INVITE waits for its ACK, and a caller that has got a provisional answer,
+// and so does not repeat its INVITE, gets the refusal again by a timer. Over TCP and TLS the
+// handshake has proven the address.
+//
 // Deviations: maddr of a Via is not followed, since it would send answers to anybody; an answer
 // over UDP goes to the address that the request came from (its port: rport, else that of the Via).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -38,10 +47,12 @@ using TransactionId = uint64_t;  // 0: none; never used twice
 
 inline constexpr size_t kMaxTransactions = 50'000;
 inline constexpr size_t kMaxTransactionBytes = 64 * 1024 * 1024;  // of kept messages, all together
+inline constexpr size_t kMaxStrangers = 2'000;  // transactions of unproven peers, for their owner
 
 struct TransactionOptions {
     size_t max_transactions = kMaxTransactions;
     size_t max_bytes = kMaxTransactionBytes;
+    size_t max_strangers = kMaxStrangers;
     Millis t1{500};   // estimate of a round trip (RFC 3261 §17.1.1.1)
     Millis t2{4000};  // longest pause between two of a non-INVITE
     Millis t4{5000};  // how long the network may hold a message
@@ -84,7 +95,8 @@ class Transactions {
 
     // ---- what arrives ----
 
-    void on_message(MonoTime now, Message message, const Flow& flow);
+    // `bytes`: size of the datagram; of no account over TCP and TLS.
+    void on_message(MonoTime now, Message message, const Flow& flow, size_t bytes);
 
     // What parse_datagram or StreamReader calls malformed: answered where it can be.
     void on_malformed(const Parsed& parsed, const Flow& flow);
@@ -128,6 +140,22 @@ class Transactions {
     // (RFC 3261 §13.3.1.4). False: the transaction is gone.
     bool respond_again(TransactionId id);
 
+    // Who sent the request is at the address that it came from: it has shown what was sent there.
+    // Of a transaction that is gone nothing happens.
+    void prove(TransactionId id);
+
+    // A request without a transaction, to where the answers of `invite` go: the BYE of a call that
+    // nobody has acknowledged. False: more bytes than may be sent there, or `invite` is gone.
+    bool send_once(TransactionId invite, Request request);
+
+    // Transactions of unproven peers.
+    size_t strangers() const { return strangers_; }
+
+    bool has_room_for_strangers() const { return strangers_ <= options_.max_strangers; }
+
+    // Messages that were not sent: the address is unproven, and has got its share.
+    uint64_t held_back() const { return held_back_; }
+
     // ---- time and output ----
 
     void handle_timeout(MonoTime now);
@@ -147,14 +175,22 @@ class Transactions {
     struct Transaction;
 
     // What arrives.
-    void on_request(MonoTime now, Request request, const Flow& flow);
+    void on_request(MonoTime now, Request request, const Flow& flow, size_t bytes);
     void on_response(MonoTime now, Response response, const Flow& flow);
-    void on_repetition(const Transaction& transaction);
+    void on_repetition(Transaction& transaction, const Flow& flow, size_t bytes);
     void on_ack(MonoTime now, Request request, CoreHeaders core, const Flow& flow);
-    void on_cancel(const Request& request, const CoreHeaders& core, const Flow& flow);
+    void on_cancel(const Request& request, const CoreHeaders& core, const Flow& flow, size_t bytes);
     void on_final(MonoTime now, Transaction& transaction, const TransactionEvent& event);
-    void begin_server(MonoTime now, Request request, CoreHeaders core, const Flow& flow);
-    void refuse(const Request& request, const Flow& flow, int status, std::string_view reason);
+    void begin_server(
+        MonoTime now, Request request, CoreHeaders core, const Flow& flow, size_t bytes);
+    void refuse(const Request& request,
+                const Flow& flow,
+                int status,
+                std::string_view reason,
+                size_t bytes);
+    void answer_once(Response response, const Flow& flow, size_t bytes);
+    void on_trying_due(MonoTime now, Transaction& transaction);
+    std::string make_tag(std::string_view key, std::string_view call_id, const Flow& flow) const;
 
     // The table.
     Transaction* find(TransactionId id) const;
@@ -169,7 +205,8 @@ class Transactions {
     void end_after(MonoTime now, Transaction& transaction, Millis pause);
 
     // Output and time.
-    void transmit(const Transaction& transaction);
+    void transmit(Transaction& transaction);
+    void complete(MonoTime now, Transaction& transaction, int status);
     void plan(Transaction& transaction);
     void on_due(MonoTime now, Transaction& transaction);
     void fail(Transaction& transaction, TransactionEvent::Kind kind);
@@ -177,8 +214,11 @@ class Transactions {
 
     TransactionOptions options_;
     RandomSource& random_;
+    std::array<uint8_t, 32> tag_key_{};
     TransactionId last_id_ = 0;
     size_t bytes_ = 0;
+    size_t strangers_ = 0;
+    uint64_t held_back_ = 0;
     std::unordered_map<TransactionId, std::unique_ptr<Transaction>> all_;
     std::map<std::string, TransactionId, std::less<>> clients_;
     std::map<std::string, TransactionId, std::less<>> servers_;

@@ -48,7 +48,7 @@ UserAgent::~UserAgent() = default;
 
 void UserAgent::on_parsed(MonoTime now, Parsed parsed, const Flow& flow) {
     if (parsed.kind == Parsed::Kind::kMessage) {
-        transactions_.on_message(now, std::move(parsed.message), flow);
+        transactions_.on_message(now, std::move(parsed.message), flow, parsed.bytes);
     } else if (parsed.kind == Parsed::Kind::kMalformed) {
         transactions_.on_malformed(parsed, flow);
     }
@@ -191,7 +191,9 @@ void UserAgent::on_invite(MonoTime now, TransactionEvent event) {
     std::string key = merge_key(event.core);
     const TransactionId id = event.id;
     std::optional<std::string> sdp = sdp_of(event.request);
-    if (invites_.contains(key)) {
+    const std::string_view local_tag = transactions_.local_tag(id);
+    if (invites_.contains(key) ||
+        dialogs_.contains(dialog_key(event.core.call_id, local_tag))) {  // its call is there still
         answer(now, id, 482);
         return;
     }
@@ -284,6 +286,13 @@ bool UserAgent::reject(MonoTime now, CallId id, int status, const http::Fields& 
     return step(id, [&](Call& call) { return call.reject(now, status, headers); });
 }
 
+bool UserAgent::prove(CallId id) {
+    return step(id, [](Call& call) {
+        call.prove();
+        return true;
+    });
+}
+
 bool UserAgent::hang_up(MonoTime now, CallId id) {
     return step(id, [&](Call& call) { return call.hang_up(now); });
 }
@@ -303,6 +312,15 @@ bool UserAgent::refuse_offer(MonoTime now, CallId id, int status) {
 bool UserAgent::send_info(MonoTime now, CallId id, std::string type, std::string body) {
     return step(id,
                 [&](Call& call) { return call.send_info(now, std::move(type), std::move(body)); });
+}
+
+bool UserAgent::ask(MonoTime now, CallId id) {
+    return step(id, [&](Call& call) { return call.ask(now); });
+}
+
+MonoTime UserAgent::heard(CallId id) const {
+    const Call* const call = find(id);
+    return call == nullptr ? MonoTime() : call->heard();
 }
 
 bool UserAgent::send_request(MonoTime now, Request request, const Flow& flow, uint64_t user) {

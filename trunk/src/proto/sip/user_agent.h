@@ -8,7 +8,8 @@
 //     to the server:  kInvited  [ring()]  accept() -> kConfirmed  ... hang_up() or kEnded
 //     by the server:  call()  -> kProgress* -> kAnswered  ... hang_up() or kEnded
 //
-// Who may call is the owner's business: reject() with 401 and a challenge in `headers`.
+// Who may call is the owner's business: reject() with 401 and a challenge in `headers`. So is who
+// has proven its address before the ACK: prove(). See transactions.h for what others get.
 //
 // Done: offers in INVITE, 200 and UPDATE, 100rel both ways (RFC 3262), session timers both ways
 // (RFC 4028), digest of 401 and 407, the first 2xx of a forked call. REFER is declined, redirects
@@ -70,6 +71,10 @@ class UserAgent {
     // 300 to 699. kCancelled follows.
     bool reject(MonoTime now, CallId call, int status, const http::Fields& headers = {});
 
+    // The caller has proven its address (a nonce that was sent there came back). The ACK, and every
+    // other request within the dialog, prove it without this.
+    bool prove(CallId call);
+
     // ---- calls by the server ----
 
     // 0: there are too many calls or transactions; nothing was sent.
@@ -91,6 +96,14 @@ class UserAgent {
     // DTMF, picture_fast_update.
     bool send_info(MonoTime now, CallId call, std::string type, std::string body);
 
+    // OPTIONS within the call, which tells nobody of its answer but heard(). False, too, while one
+    // is under way.
+    bool ask(MonoTime now, CallId call);
+
+    // When the peer sent a request of the call, or an answer to one, last; of the call's begin
+    // before that. 481, and 408, which a proxy says, do not count. MonoTime(): the call is gone.
+    MonoTime heard(CallId call) const;
+
     // ---- outside of calls ----
 
     // REGISTER, OPTIONS: `request` without Via, with Call-ID and CSeq. `user` comes back with
@@ -103,6 +116,9 @@ class UserAgent {
                  int status,
                  const http::Fields& headers = {},
                  std::string body = {});
+
+    // The same of a kRequest, before respond().
+    void prove_request(TransactionId transaction) { transactions_.prove(transaction); }
 
     // ---- time and output ----
 

@@ -47,6 +47,9 @@ SipBridge::SipBridge(SipServer& server, SipBridgeCaller caller)
       since_(MonoClock::now()) {
     sides_[kCaller].id = caller_.id;
     sides_[kCaller].flow = caller_.flow;
+    if (caller_.proven) {
+        sides_[kCaller].hosts.trust(caller_.flow.remote);
+    }
     for (Side& side : sides_) {
         side.heard = since_;
     }
@@ -141,7 +144,7 @@ std::string SipBridge::pass_on(size_t from, const std::string& sdp) {
     if (!read.ok()) {
         return {};
     }
-    learn(from, *read);
+    learn(from, *read, sdp.size());
     Side& other = sides_[1 - from];
     const auto port = [&](size_t kind) -> uint16_t {
         return other.ways[kind].ports ? other.ways[kind].ports->ports().rtp : uint16_t{0};
@@ -151,13 +154,14 @@ std::string SipBridge::pass_on(size_t from, const std::string& sdp) {
     return passed.ok() ? other.told = std::move(*passed) : std::string();
 }
 
-void SipBridge::learn(size_t index, const sdp::PhoneDescription& read) {
+void SipBridge::learn(size_t index, const sdp::PhoneDescription& read, size_t bytes) {
     Side& side = sides_[index];
     for (const auto& [kind, track] :
          {std::pair(kAudio, media::TrackKind::kAudio), {kVideo, media::TrackKind::kVideo}}) {
         const sdp::PhoneMedia* const media = read.find(track);
         side.ways[kind].rtp = media != nullptr ? media->to : NetAddress();
         side.ways[kind].rtcp = media != nullptr ? media->rtcp_to : NetAddress();
+        side.hosts.name(side.ways[kind].rtp, std::exchange(bytes, 0));
     }
     const sdp::PhoneMedia* const audio = read.find(media::TrackKind::kAudio);
     side.held = audio == nullptr || audio->direction != sdp::Direction::kSendRecv;
@@ -182,6 +186,10 @@ void SipBridge::on_event(const sip::CallEvent& event) {
                 status_ = answered_ ? 0 : event.status;
                 fork_.give_up();
             }
+            return;
+        case Kind::kConfirmed:
+            caller_.unproven_place.release();
+            sides_[kCaller].hosts.trust(caller_.flow.remote);
             return;
         default: on_inside(kCaller, event); return;
     }
@@ -229,6 +237,7 @@ void SipBridge::on_ringing(const sip::CallEvent& event) {
 void SipBridge::on_answered() {
     sides_[kCallee].id = fork_.winner();
     sides_[kCallee].flow = fork_.flow();
+    sides_[kCallee].hosts.trust(fork_.flow().remote);
     if (over_) {  // the caller gave up in the same moment
         fork_.give_up();
         return;
@@ -302,7 +311,7 @@ void SipBridge::on_offer_done(size_t side, const sip::CallEvent& event) {
     const MonoTime now = MonoClock::now();
     if (!offering_ || *offering_ == side) {  // of a refresh, or an offer that it has asked for
         if (const auto read = sdp::read_phone_description(event.sdp); read.ok()) {
-            learn(side, *read);
+            learn(side, *read, event.sdp.size());
         }
         return;
     }
@@ -327,10 +336,12 @@ void SipBridge::on_datagram(size_t track, bool rtcp, ByteSpan bytes, const NetAd
     }
     side.heard = MonoClock::now();
     side.received += rtcp ? 0 : 1;
+    side.hosts.note_received(from, bytes.size(), true);
     (rtcp ? way.rtcp : way.rtp) = from;
-    const Way& other = sides_[1 - track / kKinds].ways[track % kKinds];
+    Side& to_side = sides_[1 - track / kKinds];
+    const Way& other = to_side.ways[track % kKinds];
     const NetAddress& to = rtcp ? other.rtcp : other.rtp;
-    if (!to.empty() && other.ports) {
+    if (!to.empty() && other.ports && to_side.hosts.take(to, bytes.size())) {
         other.ports->send(rtcp, to, bytes);
     }
 }
@@ -343,16 +354,22 @@ void SipBridge::tick(MonoTime now) {
             }
         }
     }
-    const bool held = sides_[kCaller].held || sides_[kCallee].held;
-    if (over_ || !answered_ || held) {
-        return;
-    }
-    for (const Side& side : sides_) {
-        if (now - side.heard > server_.options().rtp_timeout) {
+    for (Side& side : sides_) {
+        if (!over_ && answered_ && !look_whether_it_is_there(now, side)) {
             end(net::EndClass::kTimeout, "no media from a phone (rtp_timeout)");
-            return;
         }
     }
+}
+
+// On hold a phone may send no media, so its messages count, too.
+bool SipBridge::look_whether_it_is_there(MonoTime now, Side& side) {
+    const bool held = sides_[kCaller].held || sides_[kCallee].held;
+    const MonoTime heard = held ? std::max(side.heard, server_.agent().heard(side.id)) : side.heard;
+    const SipSilence::Due due = side.silence.look(now, heard, server_.options().rtp_timeout, held);
+    if (due == SipSilence::Due::kAsk) {
+        server_.with_agent([&](sip::UserAgent& agent) { return agent.ask(now, side.id); });
+    }
+    return due != SipSilence::Due::kGone;
 }
 
 // ---- the end ----

@@ -1,7 +1,7 @@
 // A call between two phones: one to this server, and one by it to the phones of a user, or to a
-// provider. Ringing,
-// the answer, refusals, hold, keys by INFO and the end go from one to the other; media is relayed
-// as it is, so that codecs and keys are agreed between the phones.
+// provider. Ringing, the answer, refusals, hold, keys by INFO and the end go from one to the other;
+// media is relayed as it is, so that codecs and keys are agreed between the phones, but to no host
+// that may not have it (sip_hosts.h).
 #pragma once
 
 #include <array>
@@ -13,11 +13,14 @@
 #include "base/object_count.h"
 #include "net/client_table.h"
 #include "net/hooks.h"
+#include "net/places.h"
 #include "net/rtp/rtp_ports.h"
 #include "proto/sdp/phone.h"
 #include "session/sip/sip_dialing.h"
 #include "session/sip/sip_fork.h"
+#include "session/sip/sip_hosts.h"
 #include "session/sip/sip_party.h"
+#include "session/sip/sip_silence.h"
 
 namespace weir::session {
 
@@ -31,6 +34,8 @@ struct SipBridgeCaller {
     std::string to;
     std::string user;
     std::string trunk;
+    bool proven = false;               // as in SipCaller
+    net::AddressPlace unproven_place;  // until it is
     std::string outside;  // rule by which it goes to a provider: the beginning of its numbers
     std::string offer;
     uint32_t max_forwards = 70;
@@ -89,6 +94,8 @@ class SipBridge final : public SipParty, private net::RtpPortsOwner, private Cou
         sip::CallId id = 0;  // 0: it is not known yet
         sip::Flow flow;
         std::array<Way, kKinds> ways;
+        SipHosts hosts;
+        SipSilence silence;
         std::string told;   // the description that it was sent last
         bool held = false;  // it wants no media, or sends none
         MonoTime heard{};
@@ -103,7 +110,8 @@ class SipBridge final : public SipParty, private net::RtpPortsOwner, private Cou
     Error open_ports(const sdp::PhoneDescription& offer);
     // A description of one side, as the other one gets it. Empty: it cannot be read.
     std::string pass_on(size_t from, const std::string& sdp);
-    void learn(size_t side, const sdp::PhoneDescription& read);
+    void learn(size_t side, const sdp::PhoneDescription& read, size_t bytes);
+    bool look_whether_it_is_there(MonoTime now, Side& side);
     void on_callee(const sip::CallEvent& event);
     void on_ringing(const sip::CallEvent& event);
     void on_answered();

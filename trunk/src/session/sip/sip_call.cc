@@ -165,7 +165,8 @@ void SipCall::choose_codecs(const std::vector<std::string>& wanted) {
     options_.own_order = true;
 }
 
-std::string SipCall::take_agreement(sdp::PhoneAgreement agreed) {
+std::string SipCall::take_agreement(sdp::PhoneAgreement agreed, size_t bytes) {
+    described_ = bytes;
     std::string answer = std::move(agreed.answer);
     agreed.answer = {};
     agreed_ = std::make_shared<const sdp::PhoneAgreement>(std::move(agreed));
@@ -198,8 +199,11 @@ Error SipCall::begin_publishing() {
 }
 
 void SipCall::begin_media(bool agreed) {
+    if (proven_) {
+        media_->trust(flow_.remote);
+    }
     if (agreed) {
-        media_->agree(agreed_, flow_.remote.with_port(0));
+        media_->agree(agreed_, flow_.remote.with_port(0), described_);
     }
     media_->use_voice({server_.options().jitter_buffer, server_.options().workers});
     if (conference_ != nullptr) {
@@ -236,6 +240,9 @@ void SipCall::on_event(const sip::CallEvent& event) {
     using Kind = sip::CallEvent::Kind;
     switch (event.kind) {
         case Kind::kConfirmed:
+            on_confirmed();
+            on_late_answer(event);
+            return;
         case Kind::kOfferAnswered: on_late_answer(event); return;
         case Kind::kOffer: on_offer(event); return;
         case Kind::kInfo: on_info(event); return;
@@ -263,6 +270,14 @@ void SipCall::note_end(const sip::CallEvent& event) {
     changed_.notify_all();
 }
 
+void SipCall::on_confirmed() {
+    proven_ = true;
+    unproven_place_.release();
+    if (media_ && !over_) {
+        media_->trust(flow_.remote);
+    }
+}
+
 // The answer to an offer of ours, after the call was answered.
 void SipCall::on_late_answer(const sip::CallEvent& event) {
     if (event.sdp.empty() || !media_ || over_) {
@@ -277,8 +292,8 @@ void SipCall::on_late_answer(const sip::CallEvent& event) {
         return;
     }
     const bool first = !agreed_->has_media();
-    take_agreement(std::move(*agreed));
-    media_->agree(agreed_, flow_.remote.with_port(0));
+    take_agreement(std::move(*agreed), event.sdp.size());
+    media_->agree(agreed_, flow_.remote.with_port(0), described_);
     warn_of_keys();
     if (first && observer_ != nullptr) {
         observer_->on_answered(agreed_->audio, agreed_->video);
@@ -316,9 +331,10 @@ void SipCall::on_offer(const sip::CallEvent& event) {
                     : agent.refuse_offer(now, id_, kSipNotAcceptable);
     });
     if (fits) {
-        take_agreement(std::move(*agreed));
-        media_->agree(agreed_, event.flow.remote.empty() ? flow_.remote.with_port(0)
-                                                         : event.flow.remote.with_port(0));
+        const NetAddress from =
+            (event.flow.remote.empty() ? flow_ : event.flow).remote.with_port(0);
+        take_agreement(std::move(*agreed), event.sdp.size());
+        media_->agree(agreed_, from, described_);
         const bool held = !sdp::sends(agreed_->audio.direction) && agreed_->audio.in_use;
         if (std::exchange(held_, held) != held && observer_ != nullptr) {
             observer_->on_held(held);
@@ -373,13 +389,28 @@ void SipCall::tick(MonoTime now) {
                                    sip::write_info_digit(*digit));
         });
     }
-    const bool hears_nothing =
-        !sdp::receives(agreed_->audio.direction) && !sdp::receives(agreed_->video.direction);
-    if (!hears_nothing && now - media_->last_heard() > server_.options().rtp_timeout) {
-        end(net::EndClass::kTimeout, "no media from the phone (rtp_timeout)");
-    }
+    look_whether_it_is_there(now);
     if (!over_ && outlives_stream_ && wants_play_ && agreed_->has_media()) {
         play_again(now);
+    }
+}
+
+// A phone that need not send media (it only listens, or holds) may send no RTCP either: then its
+// messages say that it is there, but not that it is what receives media at another host.
+void SipCall::look_whether_it_is_there(MonoTime now) {
+    const bool hears = sdp::sends(agreed_->audio.direction) || sdp::sends(agreed_->video.direction);
+    const bool asks = !has_to_send(*agreed_) && (!hears || media_->goes_to(flow_.remote));
+    const MonoTime heard =
+        asks ? std::max(media_->last_heard(), server_.agent().heard(id_)) : media_->last_heard();
+    switch (silence_.look(now, heard, server_.options().rtp_timeout, asks)) {
+        case SipSilence::Due::kNothing: return;
+        case SipSilence::Due::kAsk:
+            server_.with_agent([&](sip::UserAgent& agent) { return agent.ask(now, id_); });
+            return;
+        case SipSilence::Due::kGone:
+            end(net::EndClass::kTimeout, asks ? "neither media nor SIP from the phone (rtp_timeout)"
+                                              : "no media from the phone (rtp_timeout)");
+            return;
     }
 }
 

@@ -15,10 +15,12 @@
 #include "net/admission.h"
 #include "net/client_probe.h"
 #include "net/link_facts.h"
+#include "net/places.h"
 #include "proto/sip/call_types.h"
 #include "session/sip/sip_digits.h"
 #include "session/sip/sip_media.h"
 #include "session/sip/sip_party.h"
+#include "session/sip/sip_silence.h"
 
 namespace weir::session {
 
@@ -93,7 +95,8 @@ class SipCall : public SipParty, protected SipMediaOwner, private Counted<SipCal
     void choose_codecs(const std::vector<std::string>& wanted);
     Error open_ports(bool audio, bool video);
     // What holds from now on; its answer is taken out, and returned.
-    std::string take_agreement(sdp::PhoneAgreement agreed);
+    // `bytes`: size of the description that the phone has sent for it.
+    std::string take_agreement(sdp::PhoneAgreement agreed, size_t bytes);
     // The pump of the stream that the phone hears, held.
     Error find_pump();
     // The stream that the phone says. kBusy: somebody else is that already.
@@ -107,6 +110,9 @@ class SipCall : public SipParty, protected SipMediaOwner, private Counted<SipCal
     void on_offer(const sip::CallEvent& event);
     void warn_of_keys();
     void on_info(const sip::CallEvent& event);
+    // The ACK of the phone's INVITE came.
+    void on_confirmed();
+    void look_whether_it_is_there(MonoTime now);
     void tell_hooks();
     void on_late_answer(const sip::CallEvent& event);
 
@@ -133,6 +139,10 @@ class SipCall : public SipParty, protected SipMediaOwner, private Counted<SipCal
     std::string trunk_;
     std::string tc_url_;
     MonoTime since_;
+    bool proven_ = true;  // the phone is where its messages come from, or was called there
+    net::AddressPlace unproven_place_;  // until then
+    size_t described_ = 0;              // bytes of the phone's last description
+    SipSilence silence_;
 
     stream::StreamKey play_key_;           // no name: none
     stream::StreamKey publish_key_;        // no name: none

@@ -47,13 +47,17 @@ int status_of(const Error& error) {
 
 }  // namespace
 
-SipInboundCall::SipInboundCall(SipServer& server, const sip::CallEvent& invited)
+SipInboundCall::SipInboundCall(SipServer& server, const sip::CallEvent& invited, SipCaller caller)
     : SipCall(server, "in"), invite_(std::make_unique<Invite>()) {
     invite_->peer = io::SocketAddress::of(invited.flow.remote);
     invite_->request = invited.request;
     invite_->offer_text = invited.sdp;
     id_ = invited.call;
     flow_ = invited.flow;
+    user_ = std::move(caller.user);
+    trunk_ = std::move(caller.trunk);
+    proven_ = caller.proven;
+    unproven_place_ = std::move(caller.place);
     call_id_ = invited.request.header("Call-ID");
     from_ = public_uri(invited.request.header("From"));
     to_ = public_uri(invited.request.header("To"));
@@ -64,12 +68,8 @@ void SipInboundCall::answer() {
     const Refusal refusal = prepare();
     beginning_ = false;
     if (!over_ && refusal.status != 0) {
-        if (refusal.status == kSipUnauthorized) {
-            server_.counters().challenged++;
-        } else {
-            server_.counters().refused++;
-            server_.log_refused(flow_, from_, refusal.why);
-        }
+        server_.counters().refused++;
+        server_.log_refused(flow_, from_, refusal.why);
         why_ = net::EndClass::kRefused;
         detail_ = refusal.why;
         over_ = true;
@@ -84,11 +84,10 @@ void SipInboundCall::answer() {
 
 SipInboundCall::Refusal SipInboundCall::prepare() {
     using Step = Refusal (SipInboundCall::*)();
-    for (const Step step :
-         {&SipInboundCall::check_caller, &SipInboundCall::find_streams, &SipInboundCall::read_offer,
-          &SipInboundCall::ask_hooks, &SipInboundCall::ring_at_phones,
-          &SipInboundCall::admit_player, &SipInboundCall::admit_publisher,
-          &SipInboundCall::open_media, &SipInboundCall::wait_for_stream}) {
+    for (const Step step : {&SipInboundCall::find_streams, &SipInboundCall::read_offer,
+                            &SipInboundCall::ask_hooks, &SipInboundCall::ring_at_phones,
+                            &SipInboundCall::admit_player, &SipInboundCall::admit_publisher,
+                            &SipInboundCall::open_media, &SipInboundCall::wait_for_stream}) {
         Refusal refusal = (this->*step)();
         if (refusal.status != 0 || over_) {
             return refusal;
@@ -97,25 +96,6 @@ SipInboundCall::Refusal SipInboundCall::prepare() {
     if (invite_->callee.empty()) {
         begin();
     }
-    return {};
-}
-
-SipInboundCall::Refusal SipInboundCall::check_caller() {
-    if (const SipTrunk* const trunk = server_.trunks().find_source(flow_)) {
-        trunk_ = trunk->name();
-        known_ = true;
-        return {};
-    }
-    SipAccess::Answer who = server_.access().check(invite_->request, flow_, server_.options(),
-                                                   MonoClock::now(), server_.wires().is_own(flow_));
-    if (who.kind == SipAccess::Answer::Kind::kChallenge) {
-        return {kSipUnauthorized, "it has to show who it is", std::move(who.headers)};
-    }
-    if (who.kind == SipAccess::Answer::Kind::kRefused) {
-        return {kSipForbidden, "calls of this address are not allowed (sip_server: user, trunk)"};
-    }
-    user_ = std::move(who.user);
-    known_ = true;
     return {};
 }
 
@@ -372,6 +352,8 @@ SipInboundCall::Refusal SipInboundCall::ring_at_phones() {
                            .to = to_,
                            .user = user_,
                            .trunk = trunk_,
+                           .proven = proven_,
+                           .unproven_place = std::move(unproven_place_),
                            .outside = std::move(outside),
                            .offer = std::move(invite_->offer_text),
                            .max_forwards = static_cast<uint32_t>(
@@ -410,7 +392,7 @@ SipInboundCall::Refusal SipInboundCall::open_media() {
     if (!agreed.ok()) {
         return {kSipNotAcceptable, std::string(agreed.error().message())};
     }
-    invite_->answer = take_agreement(std::move(*agreed));
+    invite_->answer = take_agreement(std::move(*agreed), invite_->offer_text.size());
     return {};
 }
 

@@ -1,5 +1,6 @@
-// A call to the server: who calls, which streams that means, whether both are allowed. A coroutine
-// of its own from the INVITE to the answer, as hook servers may be asked; none from then on.
+// A call to the server by somebody who may call: which streams that means, and whether they are
+// allowed. A coroutine of its own from the INVITE to the answer, as hook servers may be asked; none
+// from then on.
 #pragma once
 
 #include <memory>
@@ -7,6 +8,7 @@
 #include <string>
 
 #include "session/sip/sip_call.h"
+#include "session/sip/sip_caller.h"
 #include "session/sip/sip_dialing.h"
 #include "session/sip/sip_options.h"
 
@@ -15,24 +17,17 @@ namespace weir::session {
 class SipInboundCall final : public SipCall {
   public:
     // `invited`: of kind kInvited.
-    SipInboundCall(SipServer& server, const sip::CallEvent& invited);
+    SipInboundCall(SipServer& server, const sip::CallEvent& invited, SipCaller caller);
 
     // Yields. Up to the answer or the refusal.
     void answer();
 
-    // Strangers could fill the list of calls that are over.
-    bool is_kept() const override { return known_ && !handed_over_; }
+    bool is_kept() const override { return !handed_over_; }
 
   private:
-    // Refusal of the call: a status of SIP, and why.
-    struct Refusal {
-        int status = 0;  // 0: none
-        std::string why;
-        http::Fields headers = {};
-    };
+    using Refusal = SipRefusal;
 
     Refusal prepare();
-    Refusal check_caller();
     const SipDial* find_dial(const std::string& number) const;
     bool find_callee(const sip::SipUri& uri);
     Refusal find_streams();
@@ -62,7 +57,6 @@ class SipInboundCall final : public SipCall {
     };
 
     std::unique_ptr<Invite> invite_;  // until the answer
-    bool known_ = false;              // it may call
     bool handed_over_ = false;        // a SipBridge has the call
 };
 

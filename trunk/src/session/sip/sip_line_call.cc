@@ -33,6 +33,7 @@ SipLineCall::SipLineCall(SipServer& server,
     beginning_ = false;
     id_ = invited.call;
     flow_ = invited.flow;
+    proven_ = flow_.reliable();
     call_id_ = invited.request.header("Call-ID");
     from_ = public_uri(invited.request.header("From"));
     to_ = public_uri(invited.request.header("To"));
@@ -84,7 +85,7 @@ Error SipLineCall::prepare(const std::vector<std::string>& codecs, std::string& 
     server_.security().prepare(options_, server_.options().srtp, {}, offer ? &*offer : nullptr);
     if (offer) {
         WEIR_TRY_ASSIGN(sdp::PhoneAgreement agreed, sdp::answer_phone(*offer, options_));
-        description = take_agreement(std::move(agreed));
+        description = take_agreement(std::move(agreed), offer_.size());
         WEIR_TRY(find_pump());
     } else {
         description = sdp::write_phone_offer(options_);

@@ -39,6 +39,10 @@ net::RtpIngestTrack ingest_track(const sdp::PhoneTrack& agreed, bool video) {
 
 }  // namespace
 
+bool has_to_send(const sdp::PhoneAgreement& agreed) {
+    return sdp::receives(agreed.audio.direction) || sdp::receives(agreed.video.direction);
+}
+
 std::shared_ptr<const sdp::PhoneAgreement> nothing_agreed() {
     static const auto nothing = std::make_shared<const sdp::PhoneAgreement>();
     return nothing;
@@ -78,15 +82,23 @@ uint16_t SipMedia::port(size_t track) const {
 }
 
 void SipMedia::agree(std::shared_ptr<const sdp::PhoneAgreement> agreed,
-                     const NetAddress& signalling) {
+                     const NetAddress& signalling,
+                     size_t described) {
     const auto held = std::exchange(agreed_, std::move(agreed));
     const sdp::PhoneAgreement& before = *held;
     signalling_ = signalling;
+    if (before.has_media() && has_to_send(*agreed_) && !has_to_send(before)) {
+        // It may have been silent for long, and has the whole time again. But offers that come and
+        // go are no sign of a host that only gets media.
+        last_heard_ = MonoClock::now();
+        hosts_.doubt();
+    }
     for (const size_t index : {kAudio, kVideo}) {
         const sdp::PhoneTrack& old = index == kAudio ? before.audio : before.video;
         if (track(index).to != old.to || track(index).rtcp_to != old.rtcp_to) {
             ways_[index].rtp = track(index).to;
             ways_[index].rtcp = track(index).rtcp_to;
+            hosts_.name(track(index).to, std::exchange(described, 0));
         }
         secure(index);
     }
@@ -111,6 +123,22 @@ void SipMedia::agree(std::shared_ptr<const sdp::PhoneAgreement> agreed,
     if (ingest_) {
         begin_ingest();
     }
+}
+
+void SipMedia::trust(const NetAddress& signalling) {
+    hosts_.trust(signalling);
+    for (Way& way : ways_) {
+        if (way.secure) {
+            transmit(MonoClock::now(), way);  // a handshake may have waited
+        }
+    }
+}
+
+bool SipMedia::goes_to(const NetAddress& host) const {
+    return std::ranges::all_of(ways_, [&](const Way& way) {
+        const NetAddress to = destination(way, false);
+        return !way.ports || to.empty() || to.same_ip(host);
+    });
 }
 
 void SipMedia::tick(MonoTime now) {
@@ -214,8 +242,14 @@ void SipMedia::tick_secure(MonoTime now) {
 
 // Handshakes and checks.
 void SipMedia::transmit(MonoTime now, Way& way) {
-    while (const auto out = way.secure->poll_transmit(now)) {
-        const NetAddress& to = !out->to.empty() ? out->to : out->rtcp_port ? way.rtcp : way.rtp;
+    const auto where = [&](bool rtcp_port, const NetAddress& to) -> const NetAddress& {
+        return !to.empty() ? to : rtcp_port ? way.rtcp : way.rtp;
+    };
+    const auto may = [&](bool rtcp_port, const NetAddress& to, size_t bytes) {
+        return hosts_.take(where(rtcp_port, to), bytes);
+    };
+    while (const auto out = way.secure->poll_transmit(now, may)) {
+        const NetAddress& to = where(out->rtcp_port, out->to);
         if (way.ports && !to.empty()) {
             way.ports->send(out->rtcp_port, to, out->bytes);
         }
@@ -231,8 +265,12 @@ void SipMedia::take_secured(size_t index, bool rtcp, ByteSpan bytes, const NetAd
     }
     std::ranges::copy(bytes, scratch.begin());
     const MonoTime now = MonoClock::now();
-    const SipSecure::Taken taken = way.secure->take(
-        now, rtcp, std::span(scratch).first(bytes.size()), from, may_send(way, from));
+    const bool named = may_send(way, from);
+    if (named) {
+        hosts_.note_received(from, bytes.size(), false);
+    }
+    const SipSecure::Taken taken =
+        way.secure->take(now, rtcp, std::span(scratch).first(bytes.size()), from, named);
     transmit(now, way);
     using Kind = SipSecure::Taken::Kind;
     switch (taken.kind) {
@@ -240,6 +278,9 @@ void SipMedia::take_secured(size_t index, bool rtcp, ByteSpan bytes, const NetAd
         case Kind::kStranger: counters_.strangers++; return;
         case Kind::kRtp:
         case Kind::kRtcp: break;
+    }
+    if (named) {
+        hosts_.note_received(from, 0, true);
     }
     take_media(now, index, rtcp, taken.kind == Kind::kRtcp, taken.bytes, from);
 }
@@ -254,6 +295,28 @@ NetAddress SipMedia::destination(const Way& way, bool rtcp) const {
 bool SipMedia::waits_for_keys() const {
     return std::ranges::any_of(ways_,
                                [](const Way& way) { return way.secure && !way.secure->ready(); });
+}
+
+bool SipMedia::is_open(const Way& way, bool rtcp) const {
+    const NetAddress found = way.secure ? way.secure->path(rtcp) : NetAddress();
+    return !found.empty() || hosts_.is_open(rtcp ? way.rtcp : way.rtp);
+}
+
+bool SipMedia::take(const Way& way, bool rtcp, size_t bytes) {
+    return is_open(way, rtcp) || hosts_.take(destination(way, rtcp), bytes);
+}
+
+// As with keys: nothing is lost of what a player begins with. It begins when it may be sent.
+bool SipMedia::waits_for_hosts(MonoTime now) {
+    const bool waits = std::ranges::any_of(std::array{kAudio, kVideo}, [this](size_t index) {
+        const Way& way = ways_[index];
+        return way.ports && track(index).in_use && sdp::sends(track(index).direction) &&
+               !destination(way, false).empty() && !is_open(way, false);
+    });
+    if (std::exchange(waited_for_hosts_, waits) && !waits) {
+        begin_sender(now);
+    }
+    return waits;
 }
 
 sdp::PhoneKeys SipMedia::keys() const {
@@ -281,6 +344,7 @@ void SipMedia::on_datagram(size_t index, bool rtcp, ByteSpan bytes, const NetAdd
         counters_.strangers++;
         return;
     }
+    hosts_.note_received(from, bytes.size(), true);
     const bool is_rtcp = rtcp || (track(index).rtcp_mux && rtp::is_rtcp(bytes));
     take_media(MonoClock::now(), index, rtcp, is_rtcp, bytes, from);
 }
@@ -426,7 +490,7 @@ void SipMedia::begin_sender(MonoTime now) {
 }
 
 net::RtpFlush SipMedia::flush(MonoTime now, size_t most_runs) {
-    if (!sender_ || waits_for_keys()) {
+    if (!sender_ || waits_for_keys() || waits_for_hosts(now)) {
         return net::RtpFlush::kCaughtUp;
     }
     const net::RtpFlush done = sender_->flush(now, *this, most_runs);
@@ -451,7 +515,7 @@ void SipMedia::end_playing(net::EndClass why, std::string_view reason) {
 bool SipMedia::may_hear(size_t index) const {
     const Way& way = ways_[index];
     return way.ports && sdp::sends(track(index).direction) && !destination(way, false).empty() &&
-           (!way.secure || way.secure->ready());
+           is_open(way, false) && (!way.secure || way.secure->ready());
 }
 
 bool SipMedia::send_burst(ByteSpan packets, size_t segment_bytes) {
@@ -494,7 +558,7 @@ void SipMedia::send_due_audio(MonoTime now) {
 void SipMedia::send_rtp(size_t index, ByteSpan packet) {
     const Way& way = ways_[index];
     const NetAddress to = destination(way, false);
-    if (!way.ports || to.empty()) {
+    if (!way.ports || to.empty() || !take(way, false, packet.size() + srtp::kMaxOverhead)) {
         return;
     }
     if (!way.secure || packet.empty()) {
@@ -535,7 +599,7 @@ void SipMedia::send_rtcp(size_t index, ByteSpan compound) {
     const Way& way = ways_[index];
     const bool mux = track(index).rtcp_mux;
     const NetAddress to = destination(way, !mux);
-    if (!way.ports || to.empty()) {
+    if (!way.ports || to.empty() || !take(way, !mux, compound.size() + srtp::kMaxOverhead)) {
         return;
     }
     if (!way.secure) {

@@ -3,7 +3,8 @@
 //
 // RTP is symmetric: packets go to where the phone's come from. Only the addresses that its
 // description or its signalling named, or that ICE found, may send; of everybody else nothing is
-// taken. What protects a track is in SipSecure; a plain one without ICE has none.
+// taken. Which of them media goes to, and when, is in SipHosts; what ICE found, it has proven. What
+// protects a track is in SipSecure; a plain one without ICE has none.
 #pragma once
 
 #include <array>
@@ -25,6 +26,7 @@
 #include "session/sip/sip_audio_out.h"
 #include "session/sip/sip_audio_pacer.h"
 #include "session/sip/sip_conference.h"
+#include "session/sip/sip_hosts.h"
 #include "session/sip/sip_ingest.h"
 #include "session/sip/sip_log_writer.h"
 #include "session/sip/sip_secure.h"
@@ -33,6 +35,9 @@
 namespace weir::session {
 
 class SipPump;
+
+// Whether the phone is to send media: it is neither on hold nor a listener.
+bool has_to_send(const sdp::PhoneAgreement& agreed);
 
 // What holds before anything does. Never null.
 std::shared_ptr<const sdp::PhoneAgreement> nothing_agreed();
@@ -90,8 +95,16 @@ class SipMedia final : public stream::Publisher,
     uint16_t port(size_t track) const;
 
     // What was agreed, at first and again (hold, another address, another codec). `signalling`:
-    // where the phone's messages come from.
-    void agree(std::shared_ptr<const sdp::PhoneAgreement> agreed, const NetAddress& signalling);
+    // where the phone's messages come from. `described`: bytes of its description.
+    void agree(std::shared_ptr<const sdp::PhoneAgreement> agreed,
+               const NetAddress& signalling,
+               size_t described);
+
+    // The phone is where its messages come from. Before that its media waits (sip_hosts.h).
+    void trust(const NetAddress& signalling);
+
+    // Whether nothing of this call is sent to another host than that.
+    bool goes_to(const NetAddress& host) const;
 
     // Before publish().
     void use_voice(const SipVoiceRules& rules) { voice_rules_ = rules; }
@@ -179,6 +192,9 @@ class SipMedia final : public stream::Publisher,
     void tick_secure(MonoTime now);
     void transmit(MonoTime now, Way& way);
     bool waits_for_keys() const;
+    bool waits_for_hosts(MonoTime now);
+    bool is_open(const Way& way, bool rtcp) const;
+    bool take(const Way& way, bool rtcp, size_t bytes);
     bool may_hear(size_t index) const;
     NetAddress destination(const Way& way, bool rtcp) const;
     void take_media(MonoTime now,
@@ -217,6 +233,8 @@ class SipMedia final : public stream::Publisher,
     MonoTime unix_epoch_;
     SipSecurity& security_;
     std::array<Way, 2> ways_;  // by track
+    SipHosts hosts_;
+    bool waited_for_hosts_ = false;
     NetAddress signalling_;
     std::shared_ptr<const sdp::PhoneAgreement> agreed_;  // the call has it, too; never null
     MonoTime last_heard_{};

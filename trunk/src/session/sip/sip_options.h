@@ -89,8 +89,9 @@ struct SipServerOptions {
     net::PortRange rtp_ports{20'000, 29'999};
     NetAddress address;  // without port: this host's, as phones reach it; none: as they came
     Millis handshake{10'000};
-    Millis rtp_timeout{60'000};         // a phone that sends no media for this long has vanished
-    bool jitter_buffer = false;         // for what phones say; else only where it is needed
+    Millis rtp_timeout{60'000};  // a phone of which nothing is heard for this long is gone
+    size_t max_unproven_per_address = 256;  // calls over UDP without ACK; 0: any number
+    bool jitter_buffer = false;             // for what phones say; else only where it is needed
     io::WorkerPool* workers = nullptr;  // for audio in other codecs; null: such calls are silent
 };
 

@@ -171,7 +171,7 @@ void SipOutboundCall::on_answered(const sip::CallEvent& event) {
 Error SipOutboundCall::take_answer(const std::string& sdp) {
     WEIR_TRY_ASSIGN(const sdp::PhoneDescription answer, sdp::read_phone_description(sdp));
     WEIR_TRY_ASSIGN(sdp::PhoneAgreement agreed, sdp::accept_phone(answer, options_));
-    take_agreement(std::move(agreed));
+    take_agreement(std::move(agreed), sdp.size());
     if (wants_publish_) {
         WEIR_TRY(begin_publishing());
     }

@@ -345,7 +345,7 @@ size_t SipSecure::seal_rtcp(std::span<uint8_t> buffer, size_t size) {
     return keys_of(mux_ ? 0 : 1).protector->protect_rtcp(buffer, size);
 }
 
-std::optional<SipSecure::Transmit> SipSecure::poll_transmit(MonoTime now) {
+std::optional<SipSecure::Transmit> SipSecure::poll_transmit(MonoTime now, const MaySend& may) {
     if (!reply_.bytes.empty()) {
         return std::exchange(reply_, {});
     }
@@ -363,7 +363,10 @@ std::optional<SipSecure::Transmit> SipSecure::poll_transmit(MonoTime now) {
             continue;
         }
         if (agent == nullptr) {
-            return Transmit{i == 1, component.dtls_peer, component.dtls->poll_transmit()};
+            if (may(i == 1, component.dtls_peer, waits)) {
+                return Transmit{i == 1, component.dtls_peer, component.dtls->poll_transmit()};
+            }
+            continue;
         }
         path = agent->selected();
         if (path != nullptr && agent->take(*path, waits)) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -99,8 +100,12 @@ class SipSecure final : private Counted<SipSecure> {
         ByteSpan bytes;
     };
 
-    // Good until the next call of this object.
-    std::optional<Transmit> poll_transmit(MonoTime now);
+    // Whether so many bytes of a handshake may be sent there now (`to` as in Transmit); if so, they
+    // are counted. Of what goes by ICE nobody is asked: it has counts of its own.
+    using MaySend = std::function<bool(bool rtcp_port, const NetAddress& to, size_t bytes)>;
+
+    // Good until the next call of this object. What may not be sent waits.
+    std::optional<Transmit> poll_transmit(MonoTime now, const MaySend& may);
 
     // ---- time ----
 

@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "io/deadline.h"
 #include "net/fanout.h"
+#include "net/limits.h"
 #include "net/player_protocol.h"
 #include "net/rtp/rtp_pump.h"
 #include "proto/rtmp/stream_name.h"
@@ -218,24 +219,74 @@ void SipServer::forget_observer(std::string_view name) {
     }
 }
 
+// Of strangers there is nothing but this: no call, no coroutine.
 void SipServer::on_invited(sip::CallEvent event) {
     counters_.invited++;
+    SipCaller caller;
+    if (const SipRefusal refusal = find_caller(event, caller); refusal.status != 0) {
+        refuse(event, refusal);
+        return;
+    }
     const sip::CallId id = event.call;
-    auto made = std::make_unique<SipInboundCall>(*this, event);
+    auto made = std::make_unique<SipInboundCall>(*this, event, std::move(caller));
     SipInboundCall* const call = made.get();
     adopt(std::move(made));
     route(id, *call);
-    const Error failed = stopping_
-                             ? make_error(ErrorCode::kInterrupted, "the server stops")
-                             : answers_.spawn("sip call", io::StackSize::kNormal, [this, call] {
-                                   call->answer();
-                                   clock_signal_.notify_all();
-                               });
+    const Error failed = answers_.spawn("sip call", io::StackSize::kNormal, [this, call] {
+        call->answer();
+        clock_signal_.notify_all();
+    });
     if (failed) {
-        log_refused(event.flow, event.request.header("From"), failed.message());
-        agent_.reject(MonoClock::now(), id, 503);
+        refuse(event, {kSipTooMany, std::string(failed.message())});
         call->abandon(net::EndClass::kRefused, failed.message());
     }
+}
+
+// Who may call. `caller` is set where that is no refusal.
+SipRefusal SipServer::find_caller(const sip::CallEvent& invited, SipCaller& caller) {
+    if (stopping_) {
+        return {kSipTooMany, "the server stops"};
+    }
+    if (const SipTrunk* const trunk = trunks_.find_source(invited.flow)) {
+        caller.trunk = trunk->name();
+    } else {
+        SipAccess::Answer who = access_.check(invited.request, invited.flow, options_,
+                                              MonoClock::now(), wires_.is_own(invited.flow));
+        if (who.kind == SipAccess::Answer::Kind::kChallenge) {
+            return {kSipUnauthorized, "it has to show who it is", std::move(who.headers)};
+        }
+        if (who.kind == SipAccess::Answer::Kind::kRefused) {
+            return {kSipForbidden,
+                    "calls of this address are not allowed (sip_server: user, trunk)"};
+        }
+        caller.user = std::move(who.user);
+    }
+    caller.proven = invited.flow.reliable() || !caller.user.empty();
+    if (caller.proven) {
+        agent_.prove(invited.call);
+        return {};
+    }
+    if (!agent_.transactions().has_room_for_strangers()) {
+        return {kSipTooMany, "too many calls over UDP are not acknowledged"};
+    }
+    Result<net::AddressPlace> place = services_.limits.enter_unproven(
+        net::Unproven::kCall, io::SocketAddress::of(invited.flow.remote),
+        options_.max_unproven_per_address);
+    if (!place.ok()) {
+        return {kSipTooMany, std::string(place.error().message())};
+    }
+    caller.place = std::move(*place);
+    return {};
+}
+
+void SipServer::refuse(const sip::CallEvent& invited, const SipRefusal& refusal) {
+    if (refusal.status == kSipUnauthorized) {
+        counters_.challenged++;
+    } else {
+        counters_.refused++;
+        log_refused(invited.flow, public_uri(invited.request.header("From")), refusal.why);
+    }
+    agent_.reject(MonoClock::now(), invited.call, refusal.status, refusal.headers);
 }
 
 void SipServer::on_request(const sip::CallEvent& event) {
@@ -263,6 +314,9 @@ void SipServer::on_register(const sip::CallEvent& event) {
         counters_.challenged++;
         agent_.respond(now, event.transaction, 401, who.headers);
         return;
+    }
+    if (who.kind == SipAccess::Answer::Kind::kAllowed && !who.user.empty()) {
+        agent_.prove_request(event.transaction);
     }
     const std::string aor = sip::Registrar::address_of(event.request);
     const auto uri = sip::SipUri::parse(aor);

@@ -20,6 +20,7 @@
 #include "proto/sip/registrar.h"
 #include "proto/sip/user_agent.h"
 #include "session/sip/sip_access.h"
+#include "session/sip/sip_caller.h"
 #include "session/sip/sip_conference.h"
 #include "session/sip/sip_dialing.h"
 #include "session/sip/sip_lines.h"
@@ -221,6 +222,8 @@ class SipServer final : private SipWiresOwner, private SipTrunksOwner {
     void work();
     void on_event(sip::CallEvent event);
     void on_invited(sip::CallEvent event);
+    SipRefusal find_caller(const sip::CallEvent& invited, SipCaller& caller);
+    void refuse(const sip::CallEvent& invited, const SipRefusal& refusal);
     void on_request(const sip::CallEvent& event);
     void on_register(const sip::CallEvent& event);
     bool begin_clock();

@@ -189,7 +189,8 @@ Error RtcServer::may_begin(std::string_view offer) {
 }
 
 Result<net::Limits::AddressPlace> RtcServer::enter_unproven(const io::SocketAddress& peer) {
-    return services_.limits.enter_unproven(peer, options_.max_unproven_per_address);
+    return services_.limits.enter_unproven(net::Unproven::kOffer, peer,
+                                           options_.max_unproven_per_address);
 }
 
 Error RtcServer::is_free(const stream::StreamKey& key, stream::PublishConflict conflict) const {

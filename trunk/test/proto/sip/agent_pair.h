@@ -1,4 +1,5 @@
 // Two user agents in one memory, with a way between them that may lose messages; and the clock.
+// Callers have proven their addresses, unless `proves` is false.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +24,8 @@ class AgentPair {
 
     // Called with each message before it arrives: false loses it.
     std::function<bool(std::string&)> way = [](std::string&) { return true; };
+
+    bool proves = true;
 
     // Carries messages until there are none, and collects events.
     void settle() {
@@ -134,8 +137,11 @@ class AgentPair {
         return moved;
     }
 
-    static void collect(UserAgent& agent, std::deque<CallEvent>& out) {
+    void collect(UserAgent& agent, std::deque<CallEvent>& out) const {
         while (std::optional<CallEvent> each = agent.poll_event()) {
+            if (proves && each->kind == CallEvent::Kind::kInvited) {
+                agent.prove(each->call);
+            }
             out.push_back(std::move(*each));
         }
     }

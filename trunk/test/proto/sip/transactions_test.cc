@@ -23,7 +23,7 @@ class TransactionsTest : public testing::Test {
     void receive(const std::string& text) {
         Parsed parsed = parse_datagram(as_bytes(text));
         ASSERT_EQ(parsed.kind, Parsed::Kind::kMessage) << text;
-        layer.on_message(now, std::move(parsed.message), flow);
+        layer.on_message(now, std::move(parsed.message), flow, parsed.bytes);
     }
 
     // What is sent, as its first lines; the whole of the last is in `last`.
@@ -45,11 +45,18 @@ class TransactionsTest : public testing::Test {
         return out;
     }
 
-    TransactionId begin(const std::string& text) {
+    // Of a peer that has proven nothing.
+    TransactionId begin_stranger(const std::string& text) {
         receive(text);
         const std::vector<TransactionEvent> all = events();
         EXPECT_EQ(all.size(), 1U);
         return all.empty() || all[0].kind != Kind::kRequest ? 0 : all[0].id;
+    }
+
+    TransactionId begin(const std::string& text) {
+        const TransactionId id = begin_stranger(text);
+        layer.prove(id);
+        return id;
     }
 
     // Times, in ms after now, at which something is sent until `length` has passed.
@@ -442,9 +449,9 @@ TEST_F(TransactionsTest, LeavesNothingBehind) {
     const ObjectClass* const counted = find_object_class("sip_transaction");
     ASSERT_NE(counted, nullptr);
     for (int i = 0; i < 3000; i++) {
-        receive(request("OPTIONS", fmt::format("z9hG4bK{}", i)));
+        const TransactionId id = begin(request("OPTIONS", fmt::format("z9hG4bK{}", i)));
         if (i % 2 == 0) {
-            layer.respond(now, layer.poll_event()->id, 200);
+            layer.respond(now, id, 200);
         }
         now += Millis(1);
     }

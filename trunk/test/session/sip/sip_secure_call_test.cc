@@ -23,6 +23,8 @@ namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+
+constexpr auto kAnywhere = [](bool, const NetAddress&, size_t) { return true; };
 using Kind = sip::CallEvent::Kind;
 using sdp::PhoneKeys;
 using sdp::PhoneSrtp;
@@ -188,7 +190,7 @@ class SecurePhone {
             return;
         }
         secure_->handle_timeout(MonoClock::now());
-        while (const auto out = secure_->poll_transmit(MonoClock::now())) {
+        while (const auto out = secure_->poll_transmit(MonoClock::now(), kAnywhere)) {
             if (!out->rtcp_port) {
                 (void)media_->send({agreed_.audio.to, {}}, out->bytes);
             }

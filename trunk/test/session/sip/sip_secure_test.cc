@@ -24,6 +24,7 @@ using Kind = SipSecure::Taken::Kind;
 
 constexpr MonoTime kStart{Seconds(1000)};
 constexpr size_t kPayload = 160;
+constexpr auto kAnywhere = [](bool, const NetAddress&, size_t) { return true; };
 
 // One side of a call.
 struct End {
@@ -92,7 +93,7 @@ class SipSecureTest : public testing::Test {
 
     bool pass(End& from, End& to) {
         bool any = false;
-        while (auto out = from.secure->poll_transmit(now_)) {
+        while (auto out = from.secure->poll_transmit(now_, kAnywhere)) {
             any = true;
             Bytes copy(out->bytes.begin(), out->bytes.end());
             to.secure->take(now_, out->rtcp_port, copy, from.address, true);
@@ -340,7 +341,7 @@ TEST_F(SipSecureTest, AnotherCertificateIsRefused) {
 TEST_F(SipSecureTest, AHandshakeHasItsTime) {
     call(PhoneKeys::kDtls);
     EXPECT_FALSE(phone_.secure->agree(now_, {}));  // it says nothing
-    while (phone_.secure->poll_transmit(now_)) {
+    while (phone_.secure->poll_transmit(now_, kAnywhere)) {
     }
     weir_.secure->handle_timeout(now_ + SipSecure::kKeyTimeout - Millis(1));
     EXPECT_FALSE(weir_.secure->take_failure());
@@ -376,7 +377,7 @@ TEST_F(SipSecureTest, GarbageInPlaceOfAHandshakeIsBounded) {
         garbage[0] = static_cast<uint8_t>(noise.next() % 256);
         weir_.secure->take(now_, noise.chance(50), garbage, phone_.address, true);
         size_t said = 0;
-        while (const auto out = weir_.secure->poll_transmit(now_)) {
+        while (const auto out = weir_.secure->poll_transmit(now_, kAnywhere)) {
             said += out->bytes.size();
         }
         EXPECT_LE(said, 3'000U);
@@ -416,7 +417,7 @@ class SipIceTest : public SipSecureTest {
         Bytes bytes = one.bytes();
         weir_.secure->take(now_, rtcp_port, bytes, from, false);
         for (int i = 0; i < 10; i++) {
-            while (auto out = weir_.secure->poll_transmit(now_)) {
+            while (auto out = weir_.secure->poll_transmit(now_, kAnywhere)) {
                 Bytes said(out->bytes.begin(), out->bytes.end());
                 if (out->to != from) {
                     continue;
@@ -513,7 +514,7 @@ TEST_F(SipIceTest, DtlsGoesAlongThePath) {
     // The phone's hello; it comes before the nomination, and from no known path: it is lost.
     const auto hello = [&] {
         Bytes said;
-        if (const auto out = phone_.secure->poll_transmit(now_)) {
+        if (const auto out = phone_.secure->poll_transmit(now_, kAnywhere)) {
             said.assign(out->bytes.begin(), out->bytes.end());
         }
         return said;
@@ -528,7 +529,7 @@ TEST_F(SipIceTest, DtlsGoesAlongThePath) {
         phone_.secure->handle_timeout(now_);
         for (Bytes said = hello(); !said.empty(); said = hello()) {
             weir_.secure->take(now_, false, said, mapped_, false);
-            while (auto out = weir_.secure->poll_transmit(now_)) {
+            while (auto out = weir_.secure->poll_transmit(now_, kAnywhere)) {
                 Bytes back(out->bytes.begin(), out->bytes.end());
                 EXPECT_EQ(out->to, mapped_);
                 phone_.secure->take(now_, out->rtcp_port, back, weir_.address, true);

@@ -203,7 +203,7 @@ TEST_F(RtcProofTest, OneAddressCannotHoldAllPlacesWithOffersThatComeToNothing) {
     const auto refused = rtc_->enter_unproven(from("192.0.2.1:4"));
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code(), ErrorCode::kFull);
-    EXPECT_EQ(limits_.refused(net::Refusal::kUnprovenOffers), 1U);
+    EXPECT_EQ(limits_.refused(net::Refusal::kUnproven), 1U);
     EXPECT_TRUE(rtc_->enter_unproven(from("192.0.2.2:1")).ok());
     // A session gives its place back once it is proven, and not before.
     const Result<RtcAnswer> answer =
