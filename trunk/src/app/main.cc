@@ -130,7 +130,7 @@ bool take_explain(std::string_view argument, CommandLine& line) {
 }
 
 // The result of --explain for a file that cannot be explained: -t refuses it, with the reason.
-int refuse_explained(const CommandLine& line, const std::string& why) {
+int refuse_explained(const CommandLine& line, std::string_view why) {
     (void)print(config::refused_config(line.explain_file, why));
     return 1;
 }

@@ -103,7 +103,8 @@ void clients_part(net::Exposition& text, const MetricsSources& from) {
     }
 }
 
-void traffic_part(net::Exposition& text, const MetricsSources& from) {
+// Not inlined: the frame of metrics_text() would be larger than a coroutine's stack should have.
+[[gnu::noinline]] void traffic_part(net::Exposition& text, const MetricsSources& from) {
     const net::Services& services = from.services;
     const net::PumpStats& pump = services.fanout.stats();
     const stream::Registry::Traffic traffic = services.registry.traffic();
