@@ -325,6 +325,10 @@ RtpReception RtpSender::on_rtcp(MonoTime now, const rtcp::PacketView& packet) {
     return {};
 }
 
+void RtpSender::postpone_report(MonoTime now) {
+    next_report_ = std::max(next_report_, now + kFirstReport);
+}
+
 size_t RtpSender::report(MonoTime now,
                          MonoTime unix_epoch,
                          std::span<uint8_t> out,

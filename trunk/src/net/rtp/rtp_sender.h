@@ -119,6 +119,9 @@ class RtpSender {
 
     MonoTime next_report() const { return next_report_; }
 
+    // The next one is due a moment after `now`.
+    void postpone_report(MonoTime now);
+
     const RtpSenderStats& stats() const { return stats_; }
 
     // How far the newest video that was sent was behind the log's newest video.

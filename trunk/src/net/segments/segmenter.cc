@@ -37,6 +37,7 @@ Segmenter::Segmenter(stream::Stream& stream,
                      SegmentStore& store)
     : stream_(stream), store_(store), writer_(std::move(writer)) {
     wall_offset_ms_ = wall_time_ms() - stream.timeline().latest();
+    clock_set_by_ms_ = wall_time_ms() - steady_wall_time_ms();
     gop_ms_ = last_gop_ms_ = stream.gop().last_ms;
     if (stream.has_video()) {
         const int64_t open_ms =
@@ -540,10 +541,18 @@ void Segmenter::follow_clock(int64_t start_ms) {
     }
 }
 
-// No date goes back: where that takes more than a segment, the next ones do the rest.
+// Where the system's clock was set, dates begin anew behind a discontinuity. Else none goes back:
+// where that takes more than a segment, the next ones do the rest.
 void Segmenter::follow_server_clock(int64_t start_ms) {
+    const int64_t set_by_ms = wall_time_ms() - steady_wall_time_ms();
+    const bool was_set =
+        std::abs(set_by_ms - std::exchange(clock_set_by_ms_, set_by_ms)) >= kDateStepMs;
     const int64_t off_ms = wall_time_ms() - stream_.timeline().latest() - wall_offset_ms_;
-    if (date_off_.check(off_ms)) {
+    if (was_set) {
+        wall_offset_ms_ += off_ms;
+        discontinuity_ = store_.segments_made() > 0;
+        date_off_.restart();
+    } else if (date_off_.check(off_ms)) {
         const int64_t least_ms =
             store_.all().empty() ? INT64_MIN : store_.all().back().start_ms + 1 - start_ms;
         wall_offset_ms_ += std::max(off_ms, least_ms);
@@ -558,10 +567,10 @@ void Segmenter::follow_dates() {
     const bool was_publishers = std::exchange(publisher_dates_, publisher_us.has_value());
     const int64_t offset_ms = publisher_us ? *publisher_us / 1000 : wall_offset_ms_;
     const int64_t change_ms = std::abs(offset_ms - date_offset_ms_);
-    if (publisher_dates_ && was_publishers && change_ms <= kDateJitterMs) {
+    if (publisher_us && was_publishers && change_ms <= kMaxDateOffMs) {
         return;
     }
-    if ((publisher_dates_ || was_publishers) && change_ms >= kDateStepMs) {
+    if ((publisher_us || was_publishers) && change_ms >= kDateStepMs) {
         discontinuity_ = discontinuity_ || store_.segments_made() > 0;
     }
     date_offset_ms_ = offset_ms;

@@ -53,8 +53,6 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     // Dates of segments that change by so much against their times begin after a discontinuity
     // (a publisher's clock that is known only now, or has stepped).
     static constexpr int64_t kDateStepMs = 1'000;
-    // Reports of a publisher's clock differ by so much: its dates stay.
-    static constexpr int64_t kDateJitterMs = 20;
 
     // Both must outlive this. Takes what is kept of the stream at once.
     Segmenter(stream::Stream& stream, SegmentContainer container, SegmentStore& store);
@@ -160,9 +158,10 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     int64_t end_ms_ = 0;     // where the frames end that came
     int64_t last_key_ms_ = 0;
     int64_t last_gop_ms_ = 0;
-    int64_t gop_ms_ = 0;          // 0: no two in a row were alike
-    int64_t wall_offset_ms_ = 0;  // of the server's clock
-    int64_t date_offset_ms_ = 0;  // of the clock that dates the newest segment
+    int64_t gop_ms_ = 0;           // 0: no two in a row were alike
+    int64_t wall_offset_ms_ = 0;   // of the server's clock
+    int64_t clock_set_by_ms_ = 0;  // the system's clock, since the process began
+    int64_t date_offset_ms_ = 0;   // of the clock that dates the newest segment
     bool publisher_dates_ = false;
     SegmentClock clock_;
     FarOff clock_off_{kMaxClockOffMs};

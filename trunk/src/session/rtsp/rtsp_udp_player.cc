@@ -20,6 +20,8 @@ using net::RtpFlush;
 
 namespace {
 
+constexpr Micros kMaxRtt = Seconds(10);
+
 using ReportBuffer = std::array<uint8_t, RtspNumbers::kMaxReport + srtp::kMaxOverhead>;
 
 }  // namespace
@@ -288,7 +290,8 @@ void RtspUdpPlayer::on_udp_rtcp(MonoTime now, size_t track, ByteSpan compound) {
         if (block->last_sr != 0) {
             const uint32_t ntp = rtcp::compact_ntp(numbers.ntp_time(now));
             const auto ticks = static_cast<int32_t>(ntp - block->last_sr - block->delay_since_sr);
-            rtt_ = Micros(rtcp::compact_ntp_to_us(static_cast<uint32_t>(std::max(ticks, 0))));
+            const Micros rtt(rtcp::compact_ntp_to_us(static_cast<uint32_t>(std::max(ticks, 0))));
+            rtt_ = rtt < kMaxRtt ? rtt : rtt_;  // the clock was another one when that was sent
         }
         const bool main = index == net::kRtpVideoTrack || !tracks_[net::kRtpVideoTrack];
         if (main) {

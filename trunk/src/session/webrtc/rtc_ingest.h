@@ -72,7 +72,6 @@ class RtcIngest : public net::RtpIngest, private Counted<RtcIngest> {
     // RTCP that is due, unprotected; call until it gives 0.
     size_t poll_transmit(MonoTime now, std::span<uint8_t> out);
 
-    // A player needs a key frame, of the main layer or of that one.
     // As stream::Publisher has it.
     void on_sink() {
         if (aac_) {
@@ -80,6 +79,7 @@ class RtcIngest : public net::RtpIngest, private Counted<RtcIngest> {
         }
     }
 
+    // A player needs a key frame, of the main layer or of that one.
     void request_key_frame();
     void request_key_frame_of(uint8_t layer);
 

@@ -44,6 +44,10 @@ void RtcPlayer::want_key_frame() {
 
 size_t RtcPlayer::poll_transmit(MonoTime now, std::span<uint8_t> out) {
     const stream::Stream& stream = pump_->stream();
+    if (stream.publisher_clock().awaited(now)) {
+        sender_->postpone_report(now);  // a clock that changes later would set players back
+        return 0;
+    }
     return sender_->report(now, session_.server().unix_epoch(), out,
                            stream.publisher_clock().wall_offset_us(stream.timeline()));
 }

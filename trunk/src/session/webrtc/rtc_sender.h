@@ -73,6 +73,8 @@ class RtcSender final : private net::RtpSealer, private Counted<RtcSender> {
 
     MonoTime next_report() const { return sender_.next_report(); }
 
+    void postpone_report(MonoTime now) { sender_.postpone_report(now); }
+
     // The estimate's own timer.
     void handle_timeout(MonoTime now);
 

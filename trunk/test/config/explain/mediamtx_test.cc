@@ -85,7 +85,8 @@ TEST(ExplainMediaMtxTest, UsersBecomeRules) {
             "- {user: any, ips: [10.0.0.0/8], permissions: [{action: publish}]}\n"
             "- {user: any, permissions: [{action: read}]}\n"
             "paths: {all_others: }\n");
-    const VhostConfig& vhost = *loaded(done).find_vhost("");
+    const Config config = loaded(done);
+    const VhostConfig& vhost = *config.find_vhost("");
     EXPECT_TRUE(vhost.security.allows(Action::kPublish, "10.1.1.1"));
     EXPECT_FALSE(vhost.security.allows(Action::kPublish, "127.0.0.1"));
     EXPECT_TRUE(vhost.security.allows(Action::kPlay, "203.0.113.9"));

@@ -53,7 +53,7 @@ def test_rtmp_plays_by_whep(new_weir, folder, browser):
 
 
 def lip_sync_ms(page, name):
-    """How much later Chromium plays a moment's audio than its picture; the median of two seconds."""
+    """How much later Chromium plays a moment's audio than its picture; the median of two seconds. Without a report of both tracks: no number."""
     found = []
     for _ in range(10):
         time.sleep(0.2)
@@ -63,8 +63,7 @@ def lip_sync_ms(page, name):
             # Each says what is played at its own `timestamp`.
             played = [at - stats[kind]["timestamp"] for at, kind in zip(times, ("audio", "video"))]
             found.append(played[1] - played[0])
-    assert len(found) >= 5, "Chromium has no sender report of both tracks"
-    return sorted(found)[len(found) // 2]
+    return sorted(found)[len(found) // 2] if len(found) >= 5 else float("nan")
 
 
 @pytest.mark.alone
@@ -78,12 +77,8 @@ def test_audio_and_video_are_played_together(new_weir, folder, browser, by):
         page = Page(browser, weir)
         assert page.play("sync", whep_path("livestream"))["status"] == 201
         page.wait_frames("sync")
-        for _ in range(6):
-            time.sleep(4)
-            print("audio late", lip_sync_ms(page, "sync"))
-        late = lip_sync_ms(page, "sync")
-        print(f"audio is {late:.0f} ms late")
-        assert abs(late) <= 40 * patience(), f"audio is played {late:.0f} ms after its picture"
+        # Chromium moves audio and video together in small steps, from the first sender reports on.
+        wait_until(lambda: abs(lip_sync_ms(page, "sync")) <= 40, 30, "audio and video are played within 40 ms of each other")
 
 
 def check_bridged(recording, seconds=2.5):

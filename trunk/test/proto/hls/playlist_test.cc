@@ -145,19 +145,19 @@ TEST(HlsPlaylistTest, AudioTracksAreAGroupOfTheirVariant) {
                          {"x.hls/audio1/index.m3u8", "Audio 2", "", 6}};
     variants[1] = {.uri = "x.hls/1/video/index.m3u8", .bandwidth_bps = 400'000};
     variants[1].audio = {{"x.hls/1/audio/index.m3u8", "English", "en", 0}};
-    EXPECT_EQ(
-        with_query(write_multivariant(variants), "s=1"),
-        "#EXTM3U\n#EXT-X-VERSION:6\n"
-        "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"audio\",NAME=\"English\",LANGUAGE=\"en\","
-        "DEFAULT=YES,AUTOSELECT=YES,CHANNELS=\"2\",URI=\"x.hls/audio/index.m3u8?s=1\"\n"
-        "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"audio\",NAME=\"Audio 2\",DEFAULT=NO,"
-        "AUTOSELECT=NO,CHANNELS=\"6\",URI=\"x.hls/audio1/index.m3u8?s=1\"\n"
-        "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"audio-1\",NAME=\"English\",LANGUAGE=\"en\","
-        "DEFAULT=YES,AUTOSELECT=YES,URI=\"x.hls/1/audio/index.m3u8?s=1\"\n"
-        "#EXT-X-STREAM-INF:BANDWIDTH=800000,CODECS=\"avc1.64001F,mp4a.40.2\",AUDIO=\"audio\"\n"
-        "x.hls/video/index.m3u8?s=1\n"
-        "#EXT-X-STREAM-INF:BANDWIDTH=400000,AUDIO=\"audio-1\"\n"
-        "x.hls/1/video/index.m3u8?s=1\n");
+    EXPECT_EQ(with_query(write_multivariant(variants), "s=1"),
+              "#EXTM3U\n#EXT-X-VERSION:6\n"
+              "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"audio\",NAME=\"English\",LANGUAGE=\"en\","
+              "DEFAULT=YES,AUTOSELECT=YES,CHANNELS=\"2\",URI=\"x.hls/audio/index.m3u8?s=1\"\n"
+              "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"audio\",NAME=\"Audio 2\",DEFAULT=NO,"
+              "AUTOSELECT=NO,CHANNELS=\"6\",URI=\"x.hls/audio1/index.m3u8?s=1\"\n"
+              "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"audio-1\",NAME=\"English\",LANGUAGE=\"en\","
+              "DEFAULT=YES,AUTOSELECT=YES,URI=\"x.hls/1/audio/index.m3u8?s=1\"\n"
+              "#EXT-X-STREAM-INF:BANDWIDTH=800000,CODECS=\"avc1.64001F,mp4a.40.2\",AUDIO=\"audio\","
+              "CLOSED-CAPTIONS=NONE\n"
+              "x.hls/video/index.m3u8?s=1\n"
+              "#EXT-X-STREAM-INF:BANDWIDTH=400000,AUDIO=\"audio-1\",CLOSED-CAPTIONS=NONE\n"
+              "x.hls/1/video/index.m3u8?s=1\n");
 }
 
 TEST(HlsFileNameTest, ReadsTheNamesOfTracks) {

@@ -54,7 +54,9 @@ TEST_F(HlsTracksTest, EachTrackHasAPlaylistHeaderSegmentsAndParts) {
     EXPECT_THAT(text, HasSubstr("NAME=\"German\",LANGUAGE=\"de\",DEFAULT=NO,AUTOSELECT=YES,"
                                 "CHANNELS=\"2\",URI=\"stream.hls/audio1/index.m3u8?session="));
     EXPECT_THAT(text, HasSubstr("mp4a.40.2\""));
-    EXPECT_THAT(text, HasSubstr("AUDIO=\"audio\"\nstream.hls/video/index.m3u8?session="));
+    EXPECT_THAT(
+        text,
+        HasSubstr("AUDIO=\"audio\",CLOSED-CAPTIONS=NONE\nstream.hls/video/index.m3u8?session="));
     const std::string query = session_of(text);
     for (const auto& [track, kind] :
          {std::pair("video", "vide"), std::pair("audio", "soun"), std::pair("audio1", "soun")}) {
