@@ -112,13 +112,11 @@ constexpr ForeignName kForeignNames[] = {
 
 // Empty: nothing of the kind.
 std::string where_others_have(std::string_view name) {
-    if (is_directive_name(name)) {
-        return {};  // ours: it stands in the wrong place
-    }
     for (const ForeignName& each : kForeignNames) {
         const bool longer = each.or_longer && name.starts_with(each.name) &&
                             name.substr(each.name.size()).starts_with('_');
-        if (name == each.name || longer) {
+        const bool misplaced = each.written.empty() && is_directive_name(name);
+        if ((name == each.name || longer) && !misplaced) {
             return each.written.empty() ? fmt::format("{} is not in this version", each.what)
                                         : fmt::format("here one writes {}", each.written);
         }

@@ -189,7 +189,8 @@ TEST(ConfigTest, ReportsAllErrorsOfAFileWithTheirPlaces) {
             "t.conf:12:23: found '6s', expected auto or a duration from 0 to 5s (with ms, s, m or "
             "h; a bare "
             "number counts milliseconds)",
-            "t.conf:13:5: found 'max_connections' in vhost, but it belongs in the top level",
+            "t.conf:13:5: found 'max_connections' in vhost, but it belongs in the top level or "
+            "srt_server",
             "t.conf:14:22: found no closing \" before the end of the line",
             "t.conf:16:1: found '}', but no block is open here",
             "t.conf:17:1: found no '}' for the block 'vhost' before the end of the file",

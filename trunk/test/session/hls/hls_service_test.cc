@@ -374,7 +374,7 @@ TEST_F(HlsServiceTest, ASegmentThatWasDescribedIsNotCutForAViewerOfHls) {
     viewer.send(net::get_request("/app/stream.m3u8"));
     wait_for_requests(1);
     EXPECT_EQ(newest(get("/app/stream.mpd?" + session)), newest(first));
-    pictures(40);
+    pictures(60);
     EXPECT_EQ(viewer.read_answer().status, 200);
 }
 

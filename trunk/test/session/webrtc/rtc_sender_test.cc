@@ -798,6 +798,7 @@ TEST_P(RtcSenderTest, ReportsHaveTheWallClockThatTheyAreGiven) {
     publisher_->gop(3);
     join();
     flush();
+    publisher_->pass(40);
     std::array<uint8_t, 1200> buffer;
     const size_t size = player_->report(now(), MonoTime{}, buffer, kOffsetUs);
     rtcp::PacketView packet;
