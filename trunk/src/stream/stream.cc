@@ -647,9 +647,15 @@ std::optional<uint8_t> Stream::default_audio() const {
     if (first_audio_track_ >= 0) {
         return static_cast<uint8_t>(first_audio_track_);
     }
-    const media::MediaPacket* const first = config(TrackKind::kAudio);
-    if (first != nullptr) {
-        return first->info().track_id;
+    std::optional<uint8_t> named;
+    for (const PacketRef& held : configs_) {
+        const PacketInfo& info = held->info();
+        if (info.kind == TrackKind::kAudio && info.config && (!named || info.track_id == 0)) {
+            named = info.track_id;
+        }
+    }
+    if (named) {
+        return named;
     }
     return description_.audio_tracks.empty() ? std::nullopt
                                              : std::optional(description_.audio_tracks.front().id);

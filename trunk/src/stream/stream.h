@@ -209,9 +209,9 @@ class Stream : public StreamLimits, private Counted<Stream> {
 
     // Configurations in force, first video and default audio; null when unknown.
     const media::MediaPacket* config(media::TrackKind kind) const;
-    // That of the first configuration, else the first that was described, else that of the first
-    // frame; that of any frame, where none of that track comes within kNamedAudioHolds. Nothing:
-    // not known yet.
+    // Of the tracks with a configuration 0 (Enhanced RTMP v2: the default), else the first; else
+    // the first that was described, else that of the first frame; that of any frame, where none of
+    // that track comes within kNamedAudioHolds. Nothing: not known yet.
     std::optional<uint8_t> default_audio() const;
 
   private:

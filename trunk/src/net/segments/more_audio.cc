@@ -21,9 +21,9 @@ constexpr uint32_t kFirstId = 3;  // of a track in MP4: behind video and default
 std::string name_of(const media::AudioTrack& said, size_t place, const SegmentFormat& format) {
     const std::string_view language = media::language_name(said.language);
     const std::string name = !said.name.empty()       ? said.name
-                       : !language.empty()      ? std::string(language)
-                       : !said.language.empty() ? said.language
-                                                : fmt::format("Audio {}", place);
+                             : !language.empty()      ? std::string(language)
+                             : !said.language.empty() ? said.language
+                                                      : fmt::format("Audio {}", place);
     const auto is_taken = [&format](const std::string& wanted) {
         return wanted == format.audio_name ||
                std::ranges::find(format.more, wanted, &SegmentAudio::name) != format.more.end();

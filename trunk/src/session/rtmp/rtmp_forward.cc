@@ -142,9 +142,8 @@ Error RtmpForward::run(net::SourceRun& run) {
     client->encrypted = stream->encrypted();
     flow.client = client.get();
     auto player = std::make_unique<ForwardPlayer>(connection.take_session(), flow);
-    services.fanout.play(services.policy.rules_of_forward(key),
-                         server_.format(chunk_size, tracks), std::move(stream),
-                         std::move(player), std::move(client));
+    services.fanout.play(services.policy.rules_of_forward(key), server_.format(chunk_size, tracks),
+                         std::move(stream), std::move(player), std::move(client));
     bool interrupted = false;
     while (!flow.ended) {
         const Error woken =

@@ -216,7 +216,8 @@ void RtmpMuxer::write(const media::PacketRef& packet, const stream::Configs* sta
         start_configs_ = *start;
     }
     // Audio that is made of another codec begins with the GOP, which may be over when it comes.
-    if (!more_audio && (is_frame(*packet) || packet->info().audience != media::Audience::kEverybody)) {
+    if (!more_audio &&
+        (is_frame(*packet) || packet->info().audience != media::Audience::kEverybody)) {
         hear(track, time_ms);
     }
     log().begin_entry(time_ms, start != nullptr, rides(*packet, start));
