@@ -23,6 +23,7 @@ struct AudioTrack {
     uint8_t id = 0;             // PacketInfo::track_id
     std::string language = {};  // BCP 47: "en"; empty: not said
     std::string name = {};      // of the publisher: "Commentary"; untrusted, short; empty: not said
+    bool implied = false;       // the publisher did not name it: it may not be there
 
     bool operator==(const AudioTrack&) const = default;
 };

@@ -211,17 +211,25 @@ int64_t Timeline::map(TrackKind kind, uint32_t timestamp, MonoTime now) {
     return time;
 }
 
-std::optional<int64_t> Timeline::beside(TrackKind kind, uint32_t timestamp) const {
+std::optional<int64_t> Timeline::beside(TrackKind kind, uint32_t timestamp, MonoTime now) const {
     WEIR_DCHECK(kind != TrackKind::kData);
-    const Track& track = tracks_[kind == TrackKind::kVideo ? 1 : 0];
-    if (!track.seen || rebase_) {
+    if (!started_ || rebase_) {
         return std::nullopt;
     }
-    // At a step of the clock one track comes before the other.
-    const int64_t unwrapped = widened(timestamp, track.unwrapped);
-    for (const int64_t shift : {track.shift, track.previous_shift.value_or(track.shift)}) {
-        if (std::abs(unwrapped + shift - track.reached) <= kMaxBeside) {
-            return unwrapped + shift;
+    const size_t first = kind == TrackKind::kVideo ? 1 : 0;
+    for (const Track* track : {&tracks_[first], &tracks_[1 - first]}) {
+        if (!track->seen) {
+            continue;
+        }
+        const int64_t unwrapped = widened(timestamp, track->unwrapped);
+        const int64_t silent_ms = std::max<int64_t>(0, ms_between(track->arrival, now));
+        const int64_t most = std::max(latest_, track->reached + silent_ms) + kMaxBeside;
+        // At a step of the clock one track comes before the other.
+        for (const int64_t shift : {track->shift, track->previous_shift.value_or(track->shift)}) {
+            const int64_t time = unwrapped + shift;
+            if (time >= track->reached - kMaxBeside && time <= most) {
+                return time;
+            }
         }
     }
     return std::nullopt;

@@ -44,7 +44,7 @@ class Timeline {
     // different; and so long a track may get back the shift from before its step.
     static constexpr int64_t kRecentStep = 3'000;
     static constexpr int64_t kSameStep = 150;
-    // How far a second track of a kind may be from the first.
+    // How far a second track of a kind may be from where the first is, or would be.
     static constexpr int64_t kMaxBeside = 3'000;
 
     // A new publisher takes over: its first frame continues the timeline.
@@ -54,8 +54,9 @@ class Timeline {
     int64_t map(TrackKind track, uint32_t timestamp, MonoTime now);
 
     // Stream time of a frame of a second track of that kind, which has the clock of the first and
-    // moves nothing here. Nothing: the first track is nowhere near.
-    std::optional<int64_t> beside(TrackKind track, uint32_t timestamp) const;
+    // moves nothing here. Where the first is silent, its last shift still counts, or that of the
+    // other kind. `now` is its arrival. Nothing: no track is anywhere near.
+    std::optional<int64_t> beside(TrackKind track, uint32_t timestamp, MonoTime now) const;
 
     // Latest time handed out, over all tracks; kStart before the first.
     int64_t latest() const { return latest_; }

@@ -68,6 +68,14 @@ bool is_more_audio(const PacketInfo& info, int first_track) {
     return info.kind == TrackKind::kAudio && first_track >= 0 && info.track_id != first_track;
 }
 
+size_t bytes_of(const Configs& packets) {
+    size_t bytes = 0;
+    for (const PacketRef& packet : packets) {
+        bytes += packet->body().size();
+    }
+    return bytes;
+}
+
 const Configs kNoConfigs;
 
 constexpr size_t kAudioPlace = static_cast<size_t>(TrackKind::kAudio);
@@ -157,6 +165,7 @@ void Stream::begin_frames() {
     configs_.clear();
     awaiting_key_ = true;
     first_video_track_ = first_audio_track_ = -1;
+    first_sound_.reset();
     video_present_ = false;
     presence_ = {};
     first_frame_.reset();
@@ -368,11 +377,12 @@ void Stream::begin_gop(const PacketRef& key) {
         std::erase_if(early, [latest](const PacketRef& held) {
             return held->time_ms() < latest - kMaxEarlyMs;
         });
-        size_t bytes = 0;
-        for (const PacketRef& held : early) {
-            bytes += held->body().size();
+        if (bytes_of(early) > kMaxEarlyBytes) {
+            std::erase_if(early, [this](const PacketRef& held) {
+                return is_more_audio(held->info(), first_audio_track_);
+            });
         }
-        if (bytes > kMaxEarlyBytes) {
+        if (bytes_of(early) > kMaxEarlyBytes) {
             early.clear();
         }
     }
@@ -609,11 +619,25 @@ bool Stream::accept_video(const PacketInfo& info, MonoTime now) {
     return true;
 }
 
-// Whether a player may begin here.
-bool Stream::accept_audio(const PacketInfo& info, MonoTime now) {
-    if (first_audio_track_ < 0) {
+// Which track is the default one: behind a start the first frame may be of any (another node begins
+// there), so that one counts which was named, as long as it may still come.
+void Stream::choose_audio(const PacketInfo& info, MonoTime now) {
+    if (first_audio_track_ >= 0) {
+        return;
+    }
+    first_sound_ = first_sound_.value_or(now);
+    const bool named = default_audio().value_or(info.track_id) == info.track_id;
+    if (named || now - *first_sound_ >= kNamedAudioHolds) {
         first_audio_track_ = info.track_id;
     }
+    // Who plays the default track alone was told the configuration of the other one.
+    if (!named && first_audio_track_ >= 0 && timeline_.started()) {
+        repeat_configs(TrackKind::kAudio);
+    }
+}
+
+// Whether a player may begin here.
+bool Stream::accept_audio(MonoTime now) {
     note_presence(TrackKind::kAudio, now);
     note_absence(TrackKind::kVideo, now);
     return !video_present_;
@@ -623,8 +647,18 @@ std::optional<uint8_t> Stream::default_audio() const {
     if (first_audio_track_ >= 0) {
         return static_cast<uint8_t>(first_audio_track_);
     }
-    const media::MediaPacket* const first = config(TrackKind::kAudio);
-    return first != nullptr ? std::optional(first->info().track_id) : std::nullopt;
+    std::optional<uint8_t> named;
+    for (const PacketRef& held : configs_) {
+        const PacketInfo& info = held->info();
+        if (info.kind == TrackKind::kAudio && info.config && (!named || info.track_id == 0)) {
+            named = info.track_id;
+        }
+    }
+    if (named) {
+        return named;
+    }
+    return description_.audio_tracks.empty() ? std::nullopt
+                                             : std::optional(description_.audio_tracks.front().id);
 }
 
 // On the stream's timeline. Audio has the times of its samples.
@@ -648,7 +682,11 @@ void Stream::accept(Ref<media::MediaPacket> packet, MonoTime now) {
     const PacketInfo& info = packet->info();
     const bool video = info.kind == TrackKind::kVideo;
     const bool audio = info.kind == TrackKind::kAudio;
-    const bool more_audio = is_more_audio(info, first_audio_track_);
+    if (audio && !is_state(info)) {
+        choose_audio(info, now);
+    }
+    const bool undecided = audio && !is_state(info) && first_audio_track_ < 0;
+    const bool more_audio = undecided || is_more_audio(info, first_audio_track_);
     bool start = false;
     if (is_state(info)) {
         if (!accept_state(packet, now)) {
@@ -660,13 +698,15 @@ void Stream::accept(Ref<media::MediaPacket> packet, MonoTime now) {
         }
         start = info.key && info.track_id == first_video_track_;
     } else if (more_audio) {
-        const auto time = timeline_.beside(info.kind, static_cast<uint32_t>(packet->time_ms()));
+        const auto time =
+            timeline_.beside(info.kind, static_cast<uint32_t>(packet->time_ms()), now);
         if (!time) {
+            dropped_more_audio_++;
             return;
         }
         packet->set_time_ms(*time);
     } else if (audio) {
-        start = accept_audio(info, now);
+        start = accept_audio(now);
     }
     if (audio || video) {
         TrackStats& track = video ? video_ : audio_;

@@ -199,6 +199,9 @@ class Stream : public StreamLimits, private Counted<Stream> {
 
     uint64_t frames_before_key_dropped() const { return dropped_before_key_; }
 
+    // Frames of further audio tracks that came at times at which the stream is not.
+    uint64_t more_audio_dropped() const { return dropped_more_audio_; }
+
     // Configurations and metadata of the current publisher that were over the limits.
     uint64_t configs_dropped() const { return dropped_configs_; }
 
@@ -206,7 +209,9 @@ class Stream : public StreamLimits, private Counted<Stream> {
 
     // Configurations in force, first video and default audio; null when unknown.
     const media::MediaPacket* config(media::TrackKind kind) const;
-    // The track of the first frame, before one that of the first configuration; nothing: none came.
+    // Of the tracks with a configuration 0 (Enhanced RTMP v2: the default), else the first; else
+    // the first that was described, else that of the first frame; that of any frame, where none of
+    // that track comes within kNamedAudioHolds. Nothing: not known yet.
     std::optional<uint8_t> default_audio() const;
 
   private:
@@ -214,7 +219,8 @@ class Stream : public StreamLimits, private Counted<Stream> {
     void accept_all(Entrance::Ready& ready, MonoTime now);
     bool accept_state(const Ref<media::MediaPacket>& packet, MonoTime now);
     bool accept_video(const media::PacketInfo& info, MonoTime now);
-    bool accept_audio(const media::PacketInfo& info, MonoTime now);
+    bool accept_audio(MonoTime now);
+    void choose_audio(const media::PacketInfo& info, MonoTime now);
     void note_absence(media::TrackKind kind, MonoTime now);
     void note_presence(media::TrackKind kind, MonoTime now);
     void repeat_configs(media::TrackKind kind);
@@ -273,6 +279,7 @@ class Stream : public StreamLimits, private Counted<Stream> {
     bool awaiting_key_ = true;
     int first_video_track_ = -1;
     int first_audio_track_ = -1;
+    std::optional<MonoTime> first_sound_;  // of any audio track
 
     std::vector<PacketSink*> sinks_;
     LifeObservers observers_;
@@ -291,6 +298,7 @@ class Stream : public StreamLimits, private Counted<Stream> {
     RateHistory sent_;
     FrameHistory frames_;
     uint64_t dropped_before_key_ = 0;
+    uint64_t dropped_more_audio_ = 0;
     uint64_t dropped_configs_ = 0;
 };
 

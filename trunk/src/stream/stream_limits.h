@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/clock.h"
 #include "media/packet.h"
 
 namespace weir::stream {
@@ -20,7 +21,9 @@ struct StreamLimits {
     // Audio that comes before the key frame of its time: so much of it is kept for those who start
     // there (an encoder needs longer for a picture than for its sound, the more the busier it is).
     static constexpr int64_t kMaxEarlyMs = 1'000;
-    static constexpr size_t kMaxEarlyBytes = 64 * 1024;  // more: none is kept
+    static constexpr size_t kMaxEarlyBytes = 64 * 1024;  // more: of the default track
+    // A default audio track that was named is waited for so long once another one has come.
+    static constexpr Millis kNamedAudioHolds{1'000};
 };
 
 }  // namespace weir::stream

@@ -471,25 +471,37 @@ TEST_F(TimelineTest, TheShiftOfAnotherPublisherDoesNotComeBack) {
 }
 
 TEST_F(TimelineTest, ASecondTrackOfAKindMovesNothing) {
-    EXPECT_EQ(timeline_.beside(kAudio, 5'000), std::nullopt) << "there is no first one yet";
+    EXPECT_EQ(timeline_.beside(kAudio, 5'000, now_), std::nullopt) << "there is no first one yet";
     at(kVideo, 5'000);
     at(kAudio, 5'000);
-    EXPECT_EQ(timeline_.beside(kAudio, 5'700), 10'700);
-    EXPECT_EQ(timeline_.beside(kAudio, 4'500), 9'500) << "half a second behind";
+    EXPECT_EQ(timeline_.beside(kAudio, 5'700, now_), 10'700);
+    EXPECT_EQ(timeline_.beside(kAudio, 4'500, now_), 9'500) << "half a second behind";
     EXPECT_EQ(at(kAudio, 5'020, 20), 10'020);
     EXPECT_EQ(timeline_.shifts(), 0U);
     EXPECT_EQ(timeline_.clamps(), 0U);
-    EXPECT_EQ(timeline_.beside(kAudio, 5'000 + 20'000), std::nullopt) << "nowhere near";
+    EXPECT_EQ(timeline_.beside(kAudio, 5'000 + 20'000, now_), std::nullopt) << "nowhere near";
 }
 
 TEST_F(TimelineTest, ASecondTrackStepsBeforeOrBehindTheFirst) {
     at(kVideo, 50'000);
     at(kAudio, 50'000);
     at(kAudio, 50'020, 20);
-    EXPECT_EQ(timeline_.beside(kAudio, 20), std::nullopt) << "the first one has not stepped";
+    EXPECT_EQ(timeline_.beside(kAudio, 20, now_), std::nullopt) << "the first one has not stepped";
     EXPECT_EQ(at(kAudio, 0, 20), 10'040);
-    EXPECT_EQ(timeline_.beside(kAudio, 20), 10'060);
-    EXPECT_EQ(timeline_.beside(kAudio, 50'030), 10'030) << "of before the step";
+    EXPECT_EQ(timeline_.beside(kAudio, 20, now_), 10'060);
+    EXPECT_EQ(timeline_.beside(kAudio, 50'030, now_), 10'030) << "of before the step";
+}
+
+TEST_F(TimelineTest, ASecondTrackGoesOnWhileTheFirstIsSilent) {
+    at(kAudio, 5'000);
+    now_ += Millis(20'000);
+    EXPECT_EQ(timeline_.beside(kAudio, 25'000, now_), 30'000) << "by the last shift";
+    EXPECT_EQ(timeline_.beside(kAudio, 35'000, now_), std::nullopt) << "nobody is there yet";
+}
+
+TEST_F(TimelineTest, ASecondTrackHasTheClockOfTheVideoWhereTheFirstNeverCame) {
+    at(kVideo, 5'000);
+    EXPECT_EQ(timeline_.beside(kAudio, 5'700, now_), 10'700);
 }
 
 }  // namespace

@@ -620,6 +620,64 @@ TEST_F(StreamTest, MoreAudioTracksDoNotMoveTheTimesOfTheDefaultOne) {
     const size_t count = muxer_.times.size();
     more(60'000);
     EXPECT_EQ(muxer_.times.size(), count) << "nothing of the stream is near: left out";
+    EXPECT_EQ(stream_.more_audio_dropped(), 1U);
+}
+
+// As on another node, whose first frame is any that follows the key frame.
+TEST_F(StreamTest, TheAudioTrackThatWasNamedFirstIsTheDefaultWhicheverFrameComesFirst) {
+    send(kAudio, test::aac_multitrack(1, true, 1));
+    send(kAudio, test::aac_multitrack(2, true, 1));
+    key();
+    send(kAudio, test::aac_multitrack(2, false, 2));
+    EXPECT_EQ(stream_.default_audio(), 1);
+    send(kAudio, test::aac_multitrack(1, false, 2));
+    pass(2'000);
+    send(kAudio, test::aac_multitrack(2, false, 3));
+    EXPECT_EQ(stream_.default_audio(), 1);
+    EXPECT_EQ(stream_.audio().frames, 1U);
+}
+
+TEST_F(StreamTest, ANamedAudioTrackThatNeverComesGivesWayToAnother) {
+    send(kAudio, test::aac_multitrack(1, true, 1));
+    send(kAudio, test::aac_multitrack(2, true, 1));
+    key();
+    send(kAudio, test::aac_multitrack(2, false, 2));
+    pass(1'000);
+    send(kAudio, test::aac_multitrack(2, false, 3));
+    EXPECT_EQ(stream_.default_audio(), 2);
+    EXPECT_EQ(stream_.audio().frames, 1U);
+}
+
+TEST_F(StreamTest, MoreAudioTracksGoOnWhileTheDefaultOneIsSilent) {
+    key();
+    audio();
+    for (int i = 0; i < 10; i++) {
+        pass(960);
+        key();
+        send(kAudio, test::aac_multitrack(1, false, 2));
+        EXPECT_EQ(muxer_.seen.back(), "a");
+    }
+    EXPECT_EQ(stream_.more_audio_dropped(), 0U);
+}
+
+TEST_F(StreamTest, EarlyAudioOfTheDefaultTrackIsKeptWhereThatOfAllIsTooMuch) {
+    send(kAudio, test::aac_header());
+    send(kAudio, test::aac_multitrack(1, true, 1));
+    key();
+    audio();
+    const uint32_t late = clock();
+    for (int i = 0; i < 3; i++) {
+        audio();
+        Bytes large = test::aac_multitrack(1, false, 2);
+        large.resize(Stream::kMaxEarlyBytes / 2);
+        send(kAudio, std::move(large));
+    }
+    stream_.publish(publisher_, test::packet(kVideo, late + 10, test::avc_frame(true, 9)), now_);
+    std::vector<int> tracks;
+    for (const media::PacketRef& each : muxer_.configs) {
+        tracks.push_back(each->info().track_id);
+    }
+    EXPECT_THAT(tracks, ElementsAre(0, 1, 0, 0, 0)) << "both configurations, and the frames of one";
 }
 
 TEST_F(StreamTest, DataPassesThroughWithTheTimeOfTheFrameBeforeIt) {

@@ -209,7 +209,7 @@ net::Json stream_json(const stream::Stream& stream,
     json["gop_bytes"] = stream.gop_bytes();
     json["timestamp_shifts"] = timeline.shifts();
     json["timestamp_clamps"] = timeline.clamps();
-    json["frames_dropped"] = stream.frames_before_key_dropped();
+    json["frames_dropped"] = stream.frames_before_key_dropped() + stream.more_audio_dropped();
     json["mended"] = mended_json(stream);
     json["unused_tracks"] = stream.description().unused_tracks;
     json["encoder"] = stream.description().encoder;

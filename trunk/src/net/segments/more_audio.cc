@@ -20,14 +20,19 @@ constexpr uint32_t kFirstId = 3;  // of a track in MP4: behind video and default
 // What people choose by: the publisher's word, else the language.
 std::string name_of(const media::AudioTrack& said, size_t place, const SegmentFormat& format) {
     const std::string_view language = media::language_name(said.language);
-    std::string name = !said.name.empty()       ? said.name
-                       : !language.empty()      ? std::string(language)
-                       : !said.language.empty() ? said.language
-                                                : fmt::format("Audio {}", place);
-    const bool again =
-        name == format.audio_name ||
-        std::ranges::find(format.more, name, &SegmentAudio::name) != format.more.end();
-    return again ? fmt::format("{} ({})", name, place) : name;
+    const std::string name = !said.name.empty()       ? said.name
+                             : !language.empty()      ? std::string(language)
+                             : !said.language.empty() ? said.language
+                                                      : fmt::format("Audio {}", place);
+    const auto is_taken = [&format](const std::string& wanted) {
+        return wanted == format.audio_name ||
+               std::ranges::find(format.more, wanted, &SegmentAudio::name) != format.more.end();
+    };
+    std::string free = name;
+    for (size_t number = place; is_taken(free); number++) {
+        free = fmt::format("{} ({})", name, number);
+    }
+    return free;
 }
 
 media::AudioTrack said_of(const media::Description& said, uint8_t id) {
@@ -110,7 +115,7 @@ bool MoreAudio::take_frame(const PacketRef& packet) {
 bool MoreAudio::has_all(const media::Description& said, uint8_t main) const {
     return std::ranges::all_of(said.audio_tracks, [&](const media::AudioTrack& each) {
         const auto found = std::ranges::find(tracks_, each.id, &Track::id);
-        return each.id == main || (found != tracks_.end() && found->came);
+        return each.id == main || each.implied || (found != tracks_.end() && found->came);
     });
 }
 

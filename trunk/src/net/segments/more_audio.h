@@ -43,7 +43,7 @@ class MoreAudio {
     void note(const media::MediaPacket& packet);
 
     // A frame of each track that the publisher has named came; `main`: the default one, which does
-    // not count.
+    // not count, nor one that is only implied.
     bool has_all(const media::Description& said, uint8_t main) const;
 
     // Whether another format is to begin; each change is told once. `now_ms`: time of the newest

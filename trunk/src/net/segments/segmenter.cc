@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <utility>
 
 #include "base/steady_wall_time.h"
@@ -240,7 +241,7 @@ void Segmenter::take(const PacketRef& packet, const stream::Configs* start) {
 }
 
 void Segmenter::take_more_audio(const PacketRef& packet) {
-    left_out_ += running_ && more_audio_->take_frame(packet) ? 0U : 1U;
+    left_out_ += !running_ || more_audio_->take_frame(packet) ? 0U : 1U;
 }
 
 // A cursor may begin here, so a segment may.
@@ -645,7 +646,9 @@ void Segmenter::end_part(int64_t end_ms, bool all) {
     part_start_ms_ = std::max(end_ms, part_start_ms_ + 1);
     store_.add_part(std::move(part));
     const Segment& segment = store_.all().back();
-    if (segment.duration_ms >= kMaxSegmentMs || segment.bytes >= kMaxSegmentBytes) {
+    const uint64_t bytes =
+        std::accumulate(segment.more_bytes.begin(), segment.more_bytes.end(), segment.bytes);
+    if (segment.duration_ms >= kMaxSegmentMs || bytes >= kMaxSegmentBytes) {
         store_.close();
         segment_start_ms_ = part_start_ms_;
     }

@@ -29,7 +29,7 @@ namespace weir::net {
 class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
   public:
     static constexpr ObjectName kObjectName{"segmenter", "segments"};
-    // A segment is cut without a key frame when it is so long or large.
+    // A segment is cut without a key frame when it is so long or, with all its tracks, so large.
     static constexpr int64_t kMaxSegmentMs = 60'000;
     static constexpr uint64_t kMaxSegmentBytes = 64u << 20;
     // A part is cut wherever it is.

@@ -16,6 +16,7 @@ bool is_frame(const media::PacketInfo& info) {
 }  // namespace
 
 void TsMuxer::on_attach(const stream::Stream& stream) {
+    stream_ = &stream;
     tracks_[kAudio].id = stream.default_audio();
 }
 
@@ -25,6 +26,9 @@ TsMuxer::Track* TsMuxer::track_of(const media::PacketInfo& info) {
         return nullptr;
     }
     Track& track = tracks_[info.kind == TrackKind::kVideo ? kVideo : kAudio];
+    if (!track.id && stream_ != nullptr && info.kind == TrackKind::kAudio) {
+        track.id = stream_->default_audio();
+    }
     track.id = track.id.value_or(info.track_id);
     if (*track.id != info.track_id) {
         return nullptr;

@@ -50,6 +50,7 @@ class TsMuxer final : public stream::Muxer, private Counted<TsMuxer> {
                                           std::span<const ByteSpan> parts);
 
     mpegts::Writer writer_;
+    const stream::Stream* stream_ = nullptr;  // that it is attached to
     std::array<Track, 2> tracks_;
     Bytes packets_;  // of the newest frame
 

@@ -69,7 +69,9 @@ std::vector<media::AudioTrack> audio_tracks_of(const amf::Value& values) {
     // The default track is 0, and described by the metadata itself where the map does not have it.
     if (!tracks.empty() && std::ranges::find(tracks, 0, &media::AudioTrack::id) == tracks.end()) {
         tracks.resize(std::min(tracks.size(), media::Description::kMaxAudioTracks - 1));
-        tracks.push_back({.id = 0, .language = media::language_tag(values.text_of("language"))});
+        tracks.push_back({.id = 0,
+                          .language = media::language_tag(values.text_of("language")),
+                          .implied = true});
     }
     std::ranges::sort(tracks, {}, &media::AudioTrack::id);
     return tracks;

@@ -18,6 +18,7 @@ constexpr double kUnpublishTransaction = 5;
 // Enhanced RTMP v2: can decode (1), encode (2), forward (4); multitrack (2), ModEx (4).
 constexpr double kAnyUse = 7;
 constexpr double kCapsEx = 6;
+constexpr unsigned kCapsMultitrack = 2;
 
 constexpr std::string_view kOnMetaData("\x02\x00\x0AonMetaData", 13);
 
@@ -32,6 +33,12 @@ uint32_t chunk_stream_of(media::TrackKind kind) {
 
 std::string_view without_query(std::string_view name) {
     return split_query(name).first;
+}
+
+// Of either object in the answer to connect.
+bool has_multitrack(const amf::Value& value) {
+    const double caps = value.number_of("capsEx");
+    return caps >= 0 && caps <= UINT8_MAX && (static_cast<unsigned>(caps) & kCapsMultitrack) != 0;
 }
 
 }  // namespace
@@ -156,6 +163,7 @@ bool ClientSession::handle_command(const Message& message, ClientEvent& event) {
 bool ClientSession::handle_result(const Command& command, ClientEvent& event) {
     if (command.transaction == kConnectTransaction && state_ == State::kConnecting) {
         state_ = State::kCreating;
+        takes_multitrack_ = has_multitrack(command.object) || has_multitrack(command.arg(0));
         write_window_ack_size(options_.window_ack_size, output_);
         write_set_chunk_size(options_.chunk_size, output_);
         send_chunk_size_ = options_.chunk_size;

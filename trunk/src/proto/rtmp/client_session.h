@@ -93,6 +93,9 @@ class ClientSession {
 
     uint32_t stream_id() const { return stream_id_; }
 
+    // The answer to connect announced Enhanced RTMP v2 with tracks (capsEx).
+    bool takes_multitrack() const { return takes_multitrack_; }
+
     uint64_t bytes_received() const { return bytes_received_; }
 
   private:
@@ -122,6 +125,7 @@ class ClientSession {
     bool failed_ = false;
     bool paused_ = false;
     bool stopped_ = false;
+    bool takes_multitrack_ = false;
 };
 
 }  // namespace weir::rtmp

@@ -13,13 +13,16 @@ uint32_t FlvMuxer::tag_time(int64_t time_ms) const {
 }
 
 void FlvMuxer::on_attach(const stream::Stream& stream) {
-    plain_.set_default_audio(stream.default_audio());
+    stream_ = &stream;
 }
 
 void FlvMuxer::on_packet(const media::PacketRef& packet, const stream::Configs* start) {
     if (takes_all_tracks()) {
         write(packet, start);
         return;
+    }
+    if (const auto audio = stream_ ? stream_->default_audio() : std::nullopt) {
+        plain_.set_default_audio(audio);
     }
     plain_.take(packet, start, [this](const media::PacketRef& plain, const stream::Configs* begin) {
         write(plain, begin);

@@ -35,6 +35,7 @@ class FlvMuxer : public stream::Muxer, private Counted<FlvMuxer> {
     int64_t origin_ms_ = 0;
     int64_t start_ms_ = 0;
     stream::Configs start_configs_;
+    const stream::Stream* stream_ = nullptr;  // that it is attached to
     flv::PlainTracks plain_;
 };
 

@@ -132,6 +132,8 @@ Error RtmpForward::run(net::SourceRun& run) {
         connection.close();
         return failed;
     }
+    const RtmpTracks tracks =
+        connection.session().takes_multitrack() ? RtmpTracks::kAll : RtmpTracks::kOneAudio;
     Flow flow{run};
     std::unique_ptr<io::TcpStream> stream = connection.take_stream();
     auto client = std::make_unique<net::Client>(services.clients, "rtmp", stream->peer().host());
@@ -140,9 +142,8 @@ Error RtmpForward::run(net::SourceRun& run) {
     client->encrypted = stream->encrypted();
     flow.client = client.get();
     auto player = std::make_unique<ForwardPlayer>(connection.take_session(), flow);
-    services.fanout.play(services.policy.rules_of_forward(key),
-                         server_.format(chunk_size, RtmpTracks::kAll), std::move(stream),
-                         std::move(player), std::move(client));
+    services.fanout.play(services.policy.rules_of_forward(key), server_.format(chunk_size, tracks),
+                         std::move(stream), std::move(player), std::move(client));
     bool interrupted = false;
     while (!flow.ended) {
         const Error woken =

@@ -98,7 +98,7 @@ void RtmpMuxer::hear(size_t track, int64_t time_ms) {
 // its players: the log goes on behind that.
 void RtmpMuxer::skip_early_audio(const stream::Configs& configs) {
     for (const media::PacketRef& packet : configs) {
-        if (is_frame(*packet)) {
+        if (is_frame(*packet) && !is_more_audio(packet->info())) {
             const auto track = static_cast<size_t>(packet->info().kind);
             clocks_[track] = std::max(clocks_[track], packet->time_ms());
             track_begun_[track] = has_frames_[track] = true;
@@ -113,12 +113,20 @@ size_t RtmpMuxer::track_for_data() const {
 }
 
 void RtmpMuxer::on_attach(const stream::Stream& stream) {
-    plain_.set_default_audio(stream.default_audio());
+    stream_ = &stream;
 }
 
 void RtmpMuxer::on_packet(const media::PacketRef& packet, const stream::Configs* start) {
+    if (const auto audio = stream_ ? stream_->default_audio() : std::nullopt) {
+        default_audio_ = audio;
+        plain_.set_default_audio(audio);
+    }
     if (tracks_ == RtmpTracks::kAll) {
         write(packet, start);
+        return;
+    }
+    if (tracks_ == RtmpTracks::kOneAudio) {
+        write_one_audio(packet, start);
         return;
     }
     plain_.take(packet, start, [this](const media::PacketRef& plain, const stream::Configs* begin) {
@@ -129,8 +137,56 @@ void RtmpMuxer::on_packet(const media::PacketRef& packet, const stream::Configs*
 void RtmpMuxer::on_start_lost(stream::StartLost why) {
     if (why == stream::StartLost::kPublisherCame) {
         plain_.forget();
+        default_audio_.reset();
     }
     Muxer::on_start_lost(why);
+}
+
+void RtmpMuxer::write_one_audio(const media::PacketRef& packet, const stream::Configs* start) {
+    const auto wanted = [this](const media::PacketRef& each) {
+        return each->info().kind == TrackKind::kAudio
+                   ? flv::plain_form(each, default_audio_.value_or(each->info().track_id))
+                   : each;
+    };
+    stream::Configs configs;
+    for (size_t i = 0; start != nullptr && i < start->size(); i++) {
+        if (media::PacketRef config = wanted((*start)[i])) {
+            configs.push_back(std::move(config));
+        }
+    }
+    if (const media::PacketRef one = wanted(packet)) {
+        write(one, start != nullptr ? &configs : nullptr);
+    }
+}
+
+bool RtmpMuxer::is_more_audio(const media::PacketInfo& info) const {
+    return tracks_ == RtmpTracks::kAll && info.kind == TrackKind::kAudio && default_audio_ &&
+           info.track_id != *default_audio_;
+}
+
+// It does not push the default track, unless that one is silent.
+int64_t RtmpMuxer::time_of_more_audio(int64_t time_ms) const {
+    const bool silent = newest_ms_ - heard_ms_[kAudioTrack] > kHeardMs;
+    return silent ? time_ms : std::min(time_ms, clocks_[kAudioTrack]);
+}
+
+// False: it is audio that came far behind its picture, and the log has no times for it (any more).
+bool RtmpMuxer::takes(const media::PacketRef& packet, size_t track, bool start) {
+    const int64_t time_ms = packet->time_ms();
+    if (!is_frame(*packet)) {
+        return true;
+    }
+    if (is_more_audio(packet->info())) {
+        newest_ms_ = std::max(newest_ms_, time_ms);
+        return time_ms >= origin_ms_;
+    }
+    const bool is_past = time_ms < origin_ms_ || (!has_frames_[track] && time_ms < clocks_[track]);
+    if (is_past && !start) {
+        hear(track, time_ms);
+        return false;
+    }
+    has_frames_[track] = true;
+    return true;
 }
 
 void RtmpMuxer::write(const media::PacketRef& packet, const stream::Configs* start) {
@@ -143,20 +199,15 @@ void RtmpMuxer::write(const media::PacketRef& packet, const stream::Configs* sta
         clocks_.fill(origin_ms_);
         clocks_[track] = time_ms;
         newest_ms_ = time_ms;
+        heard_ms_.fill(time_ms);
         if (start) {
             skip_early_audio(*start);
         }
     }
-    // Audio that came far behind its picture: the log has no times for it (any more).
-    if (is_frame(*packet)) {
-        const bool is_past =
-            time_ms < origin_ms_ || (!has_frames_[track] && time_ms < clocks_[track]);
-        if (is_past && !start) {
-            hear(track, time_ms);
-            return;
-        }
-        has_frames_[track] = true;
+    if (!takes(packet, track, start != nullptr)) {
+        return;
     }
+    const bool more_audio = is_more_audio(packet->info());
     track_begun_[track] = track_begun_[track] || !data;
     if (start) {
         catch_up_silent_track(time_ms);
@@ -165,14 +216,18 @@ void RtmpMuxer::write(const media::PacketRef& packet, const stream::Configs* sta
         start_configs_ = *start;
     }
     // Audio that is made of another codec begins with the GOP, which may be over when it comes.
-    if (is_frame(*packet) || packet->info().audience != media::Audience::kEverybody) {
+    if (!more_audio &&
+        (is_frame(*packet) || packet->info().audience != media::Audience::kEverybody)) {
         hear(track, time_ms);
     }
     log().begin_entry(time_ms, start != nullptr, rides(*packet, start));
     // A configuration has the newest time of all tracks; the frames behind it may be of an earlier
     // one.
     write_message(track, data ? uint8_t{rtmp::kDataAmf0} : kMessageTypes[track],
-                  packet->info().config ? clocks_[track] : time_ms, packet->body());
+                  packet->info().config ? clocks_[track]
+                  : more_audio          ? time_of_more_audio(time_ms)
+                                        : time_ms,
+                  packet->body());
     if (packet->body().size() <= chunk_size_) {  // else chunk headers are in it
         share_body(*packet);
     }
@@ -211,7 +266,7 @@ void RtmpMuxer::front(uint32_t stream_id, Bytes& out, For whom) const {
     // Early audio moves the clock of its track from its first frame to where the log goes on.
     std::array<int64_t, kTracks> clocks = start_clocks_;
     for (const media::PacketRef& packet : start_configs_) {
-        if (is_frame(*packet)) {
+        if (is_frame(*packet) && !is_more_audio(packet->info())) {
             int64_t& clock = clocks[static_cast<size_t>(packet->info().kind)];
             clock = std::min(clock, packet->time_ms());
         }
@@ -223,7 +278,7 @@ void RtmpMuxer::front(uint32_t stream_id, Bytes& out, For whom) const {
             if (static_cast<size_t>(packet->info().kind) != track) {
                 continue;
             }
-            if (is_frame(*packet)) {
+            if (is_frame(*packet) && !is_more_audio(packet->info())) {
                 const int64_t time =
                     std::clamp(packet->time_ms(), clocks[track], start_clocks_[track]);
                 header.timestamp += static_cast<uint32_t>(time - clocks[track]);

@@ -6,12 +6,16 @@
 // player is its front: a type 0 header on each chunk stream, with the configurations, and the
 // metadata on a chunk stream that the log does not use.
 //
-// There are two of these formats: one for peers that know all of Enhanced RTMP v2 (capsEx of their
-// connect; servers that a stream is forwarded to), and one for all others, who get the default
-// track of each kind (proto/flv/plain_form.h).
+// All audio tracks have one chunk stream, and so one clock: that of the default track, whose times
+// are exact. A frame of another one that is ahead of it has its time.
+//
+// There are three of these formats: one for peers that know all of Enhanced RTMP v2 (capsEx of
+// connect), one for other servers that a stream is forwarded to, who get one audio track, and one
+// for all other players, who get the default track of each kind (proto/flv/plain_form.h).
 #pragma once
 
 #include <array>
+#include <optional>
 
 #include "base/object_count.h"
 #include "proto/flv/plain_form.h"
@@ -19,7 +23,11 @@
 
 namespace weir::session {
 
-enum class RtmpTracks : uint8_t { kDefault, kAll };
+enum class RtmpTracks : uint8_t {
+    kDefault,
+    kOneAudio,  // of audio the default track, in its plain form; everything else as it came
+    kAll,
+};
 
 class RtmpMuxer final : public stream::Muxer, private Counted<RtmpMuxer> {
   public:
@@ -43,6 +51,10 @@ class RtmpMuxer final : public stream::Muxer, private Counted<RtmpMuxer> {
     using Clocks = std::array<int64_t, kTracks>;
 
     void write(const media::PacketRef& packet, const stream::Configs* start);
+    void write_one_audio(const media::PacketRef& packet, const stream::Configs* start);
+    bool is_more_audio(const media::PacketInfo& info) const;
+    int64_t time_of_more_audio(int64_t time_ms) const;
+    bool takes(const media::PacketRef& packet, size_t track, bool start);
     void catch_up_silent_track(int64_t time_ms);
     void hear(size_t track, int64_t time_ms);
     void skip_early_audio(const stream::Configs& configs);
@@ -51,6 +63,8 @@ class RtmpMuxer final : public stream::Muxer, private Counted<RtmpMuxer> {
 
     uint32_t chunk_size_;
     RtmpTracks tracks_;
+    const stream::Stream* stream_ = nullptr;  // that it is attached to
+    std::optional<uint8_t> default_audio_;
     flv::PlainTracks plain_;
     bool begun_ = false;
     int64_t origin_ms_ = 0;  // the earliest time that the log can have

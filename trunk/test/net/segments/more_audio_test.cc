@@ -233,6 +233,31 @@ TEST_F(MoreAudioTest, TracksOfOneLanguageHaveDifferentNames) {
     EXPECT_EQ(newest().more[1].name, "English (3)");
 }
 
+TEST_F(MoreAudioTest, ANameThatHasItsNumberAlreadyIsNotGivenTwice) {
+    more_ = {1, 2};
+    name({{0, {}, "A"}, {1, {}, "A (3)"}, {2, {}, "A"}});
+    watch();
+    begin();
+    seconds(2);
+    EXPECT_EQ(newest().audio_name, "A");
+    EXPECT_EQ(newest().more[0].name, "A (3)");
+    EXPECT_EQ(newest().more[1].name, "A (4)");
+}
+
+TEST_F(MoreAudioTest, FramesBeforeTheFirstKeyFrameAreNotLeftOut) {
+    more_ = {1};
+    watch();
+    begin();
+    for (int i = 0; i < 10; i++, pass(40)) {
+        send(TrackKind::kVideo, clock_,
+             tag_body(Codec::kH264, BodyKind::kFrame, Bytes{0, 0, 0, 2, 0x41, 0x88}));
+        send(TrackKind::kAudio, clock_,
+             tag_body(Codec::kAac, BodyKind::kFrame, test::from_hex("211004")));
+        send(TrackKind::kAudio, clock_, test::aac_multitrack(1, false, 1));
+    }
+    EXPECT_EQ(segmenter_->frames_left_out(), 0U);
+}
+
 TEST_F(MoreAudioTest, ATrackOfAnotherCodecIsLeftOut) {
     more_ = {};
     watch();

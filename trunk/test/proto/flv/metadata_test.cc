@@ -51,7 +51,7 @@ TEST(MetadataTest, NamesTheAudioTracks) {
 
 TEST(MetadataTest, TheDefaultTrackNeedNotBeInTheMap) {
     EXPECT_THAT(said({{"1", track("fr", "")}}, "en").audio_tracks,
-                ElementsAre(AudioTrack{0, "en", ""}, AudioTrack{1, "fr", ""}));
+                ElementsAre(AudioTrack{0, "en", "", true}, AudioTrack{1, "fr", ""}));
 }
 
 TEST(MetadataTest, WithoutAMapThereIsOneTrack) {

@@ -100,6 +100,17 @@ TEST(ClientSessionTest, PublisherReachesStarted) {
     }
 }
 
+TEST(ClientSessionTest, KnowsWhetherTheServerTakesSeveralTracks) {
+    for (const bool enhanced : {true, false}) {
+        ClientOptions said = options(ClientRole::kPublish);
+        said.enhanced = enhanced;  // the server answers in kind
+        Pair pair(said);
+        pair.run();
+        EXPECT_TRUE(pair.client.started());
+        EXPECT_EQ(pair.client.takes_multitrack(), enhanced);
+    }
+}
+
 TEST(ClientSessionTest, MediaArriveAsTheyWereSent) {
     for (const uint32_t chunk_size : {1u, 2u, 127u, 128u, 129u, 4096u, 65536u}) {
         ClientOptions small = options(ClientRole::kPublish);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -636,6 +637,55 @@ TEST_F(RtmpMuxerTest, AMuxerAttachedLateTellsTheSame) {
     gop();
     join();
     expect_all_viewers_have_all();
+}
+
+// A multiplexer that sends each audio track for itself.
+TEST_F(RtmpMuxerTest, AnotherAudioTrackThatIsAheadDoesNotMoveTheDefaultOne) {
+    use(60'000, RtmpTracks::kAll);
+    headers();
+    send(TrackKind::kAudio, 0, test::aac_multitrack(1, true, 1));
+    gop();
+    Viewer& viewer = join();
+    for (int i = 0; i < 50; i++) {
+        video(false);
+        audio();
+        send(TrackKind::kAudio, clock_ + 800, test::aac_multitrack(1, false, 2));
+        pass(20);
+        audio();
+        pass(20);
+    }
+    viewer.read();
+    std::optional<uint32_t> picture;
+    int sounds = 0;
+    for (const rtmp::Message& message : viewer.messages()) {
+        if (message.body.empty()) {
+            continue;
+        }
+        if (message.type == rtmp::kVideo) {
+            picture = message.timestamp;
+        } else if (picture && message.type == rtmp::kAudio && message.body.at(0) == 0xAF &&
+                   message.body.at(1) == 1) {
+            EXPECT_NEAR(message.timestamp, *picture, 100);
+            sounds++;
+        }
+    }
+    EXPECT_GE(sounds, 50);
+}
+
+TEST_F(RtmpMuxerTest, AServerWithoutMultitrackGetsOneAudioTrack) {
+    use(60'000, RtmpTracks::kOneAudio);
+    headers();
+    send(TrackKind::kAudio, 0, test::aac_multitrack(1, true, 1));
+    gop();
+    Viewer& viewer = join();
+    send(TrackKind::kAudio, clock_, test::aac_multitrack(1, false, 2));
+    audio();
+    viewer.read();
+    EXPECT_THAT(viewer.front(), testing::ElementsAre("18:02", "9:17", "8:af"));
+    for (const rtmp::Message& message : viewer.messages()) {
+        EXPECT_FALSE(message.type == rtmp::kAudio && !message.body.empty() &&
+                     message.body[0] != 0xAF);
+    }
 }
 
 }  // namespace
