@@ -1,6 +1,7 @@
 """The configuration of a running server: reload by signal, API and file watch; the environment; include; explain."""
 
 import os
+import re
 import signal
 import subprocess
 import time
@@ -8,7 +9,7 @@ import time
 import pytest
 
 from flv import HttpFlv
-from media import publisher
+from media import check_both, play_ffmpeg, publisher
 from reloads import Reloads
 from weir import BINARY, accepts, free_port, wait_until
 
@@ -258,6 +259,33 @@ def test_functions_of_other_servers_are_written_or_lost(folder, name, text, code
     (folder / "ours.conf").write_text(said)
     code, _, errors = run("-t", "-c", folder / "ours.conf")
     assert code == 0, errors
+
+
+@pytest.mark.parametrize("name, text", [
+    ("s.conf", SRS.replace("10.0.0.0/8", "127.0.0.0/8").replace("deny publish all;", "deny publish all; allow play all;")),
+    ("n.conf", NGINX),
+    ("m.yml", MEDIAMTX.replace("rtmp://cdn.example/app#key", "rtmp://127.0.0.1:9/app#key")),
+], ids=["srs", "nginx-rtmp", "mediamtx"])
+def test_explained_configurations_run(new_weir, folder, name, text):
+    path = folder / name
+    path.write_text(text)
+    code, said, errors = run("--explain", path)
+    assert code in (0, 3), errors  # perhaps with a function less
+    weir = new_weir()
+    weir.config_path.write_text(on_free_ports(said, weir.rtmp_port))
+    weir.launch()  # perhaps without HTTP and the API
+    wait_until(lambda: accepts(weir.rtmp_port) or weir.process.poll() is not None, 20, "the server listens")
+    with publisher(weir.rtmp(), folder):
+        weir.wait_log("publish stream=")
+        check_both(play_ffmpeg(weir.rtmp(), folder))
+
+
+def on_free_ports(text, rtmp_port):
+    """A configuration without TLS, with all its addresses on loopback, at ports of the test."""
+    text, changed = re.subn(r"^listen [^;]+;", f"listen 127.0.0.1:{rtmp_port};", text, flags=re.M)
+    assert changed == 1, text
+    text = re.sub(r"^( +)listen [^;]+;", lambda found: f"{found[1]}listen 127.0.0.1:{free_port()};", text, flags=re.M)
+    return re.sub(r"^ +rtp_listen [^;]+;\n", "", text, flags=re.M)
 
 
 @pytest.mark.parametrize("arguments", [
