@@ -45,8 +45,8 @@ struct UrlPartsView {
     std::string_view query;   // from '?' or '#' on
 };
 
-// The whole login, where a '?' or '#' in it should be %3F or %23: up to the last '@' in front of the
-// first '/'.
+// The whole login, where a '?' or '#' in it should be %3F or %23: up to the last '@' in front of
+// the first '/'.
 size_t end_of_login(std::string_view url, size_t begin, size_t query) {
     const size_t slash = url.find('/', begin);
     const size_t at = url.substr(0, slash).rfind('@');

@@ -20,9 +20,10 @@ std::string hidden_url(std::string_view url);
 // What hidden_url() leaves out: user and password (also decoded), and the values of the query.
 std::vector<std::string> secrets_of_url(std::string_view url);
 
-// What may be secret in an argument of a program besides the whole: secrets_of_url() of each address
-// in it ("[f=flv]rtmp://a/app/key|[f=flv]rtmp://b/app/key"), the last word of each path, which is a
-// stream key, and the value of "-option=value". Also what is none, such as an ordinary name.
+// What may be secret in an argument of a program besides the whole: secrets_of_url() of each
+// address in it ("[f=flv]rtmp://a/app/key|[f=flv]rtmp://b/app/key"), the last word of each path,
+// which is a stream key, and the value of "-option=value". Also what is none, such as an ordinary
+// name.
 std::vector<std::string> secrets_of_argument(std::string_view word);
 
 // Whether a parameter of that name holds a secret.

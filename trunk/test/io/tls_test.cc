@@ -515,10 +515,10 @@ TEST(TlsContextTest, SaysWhichFileIsWrongAndWhy) {
     EXPECT_NE(refusal({text, good.key}).find("no certificate in it"), std::string::npos);
     EXPECT_NE(refusal({good.certificate, text}).find("no usable key"), std::string::npos);
     std::ifstream certificate(good.certificate);
-    const std::string both = certificates.write(
-        "both", std::string(std::istreambuf_iterator<char>(certificate), {}) +
-                    "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMAAA\n"
-                    "-----END ENCRYPTED PRIVATE KEY-----\n");
+    const std::string both =
+        certificates.write("both", std::string(std::istreambuf_iterator<char>(certificate), {}) +
+                                       "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMAAA\n"
+                                       "-----END ENCRYPTED PRIVATE KEY-----\n");
     EXPECT_NE(refusal({both, both}).find("expected PEM without a passphrase"), std::string::npos);
     EXPECT_FALSE(TlsContext::server({}).ok());
 }

@@ -165,8 +165,12 @@ TEST(ExecOutputTest, ArgumentsOfAProgramAreNotShown) {
 
 TEST(ExecOutputTest, NeitherAreKeysOfSeveralTargetsNorValuesOfOptions) {
     const std::vector<std::string> words{
-        "ffmpeg", "-f", "tee", "[f=flv]rtmp://a/app/hush-key-1|[f=flv]rtmp://b/app/hush-key-2",
-        "--token=hush-value", "-key=hush-other"};
+        "ffmpeg",
+        "-f",
+        "tee",
+        "[f=flv]rtmp://a/app/hush-key-1|[f=flv]rtmp://b/app/hush-key-2",
+        "--token=hush-value",
+        "-key=hush-other"};
     EXPECT_EQ(without_arguments("slave rtmp://a/app/hush-key-1: refused", words, "livestream"),
               "slave rtmp://a/app/***: refused");
     EXPECT_EQ(without_arguments("slave 'rtmp://b/app/hush-key-2'", words, "livestream"),
