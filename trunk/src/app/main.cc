@@ -67,7 +67,8 @@ constexpr std::string_view kUsage =
     "  --dump-config         the configuration in force, without secrets, and where each value\n"
     "                        comes from\n"
     "  --print-secrets       the secrets of the configuration, each with a NUL behind it: for\n"
-    "                        scripts/diagnose, which removes them from what it collects\n"
+    "                        scripts/diagnose, which removes them from what it collects; of one\n"
+    "                        with errors those that were found, with exit code 1\n"
     "  --explain[=srs|=nginx-rtmp|=mediamtx] FILE   what a configuration of SRS, of nginx's RTMP\n"
     "                        module or of MediaMTX becomes here, and a configuration to begin\n"
     "                        with; exit code 2: something that restricted access there has to be\n"
@@ -219,9 +220,11 @@ CommandLine parse_arguments(int count, char** arguments, const config::Environme
     return line;
 }
 
-std::string secrets_text(const config::Settings& settings) {
+// Of a configuration with errors: as far as it could be read.
+std::string secrets_text(const config::ParseOutcome& outcome) {
     std::string text;
-    for (const std::string& secret : config::secrets_of(settings)) {
+    for (const std::string& secret :
+         outcome.ok() ? config::secrets_of(outcome.config->settings) : outcome.secrets) {
         text += secret;
         text += '\0';
     }
@@ -453,13 +456,16 @@ int run(int count, char** arguments) {
     if (!errors.empty()) {
         print_errors(errors, line.config_file, outcome.hint);
         tell_supervisor(line.seat, to_string(errors));
+        if (line.secrets) {
+            (void)print(secrets_text(outcome));
+        }
         return 1;
     }
     if (line.dump) {
         return print(config::dump_config(outcome.config->settings));
     }
     if (line.secrets) {
-        return print(secrets_text(outcome.config->settings));
+        return print(secrets_text(outcome));
     }
     if (line.test_only) {
         return print(fmt::format("weir: {}: configuration is good\n", line.config_file));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 
 #include "base/strings.h"
@@ -44,17 +45,57 @@ struct UrlPartsView {
     std::string_view query;   // from '?' or '#' on
 };
 
-std::optional<UrlPartsView> parts_of(std::string_view url) {
+// The whole login, where a '?' or '#' in it should be %3F or %23: up to the last '@' in front of
+// the first '/'.
+size_t end_of_login(std::string_view url, size_t begin, size_t query) {
+    const size_t slash = url.find('/', begin);
+    const size_t at = url.substr(0, slash).rfind('@');
+    return at == std::string_view::npos || at < query ? std::string_view::npos : at;
+}
+
+// `whole_login`: a '?' or '#' in front of an '@' belongs to the password.
+std::optional<UrlPartsView> parts_of(std::string_view url, bool whole_login = true) {
     const size_t scheme = url.find(kBehindScheme);
     if (scheme == std::string_view::npos) {
         return std::nullopt;
     }
     const size_t begin = scheme + kBehindScheme.size();
-    const size_t query = std::min(url.find_first_of("?#", begin), url.size());
-    const size_t at = url.substr(0, query).rfind('@');
+    size_t query = std::min(url.find_first_of("?#", begin), url.size());
+    size_t at = url.substr(0, query).rfind('@');
+    if (const size_t login = end_of_login(url, begin, query);
+        whole_login && login != std::string_view::npos) {
+        at = login;
+        query = std::min(url.find_first_of("?#", at), url.size());
+    }
     const size_t place = at == std::string_view::npos || at < begin ? begin : at;
     return UrlPartsView{url.substr(0, begin), url.substr(begin, place - begin),
                         url.substr(place, query - place), url.substr(query)};
+}
+
+void add_secrets(const UrlPartsView& parts, std::vector<std::string>& out) {
+    const Halves login = split_once(parts.login, ':');
+    for (const std::string_view part : {login.before, login.after}) {
+        out.emplace_back(part);
+        out.push_back(url_decode(part));
+    }
+    for (const QueryItem& item : parse_query(parts.query)) {
+        out.push_back(item.value.empty() ? item.key : item.value);
+    }
+}
+
+// Of each piece with an address: what is secret in it, and its last word, the stream key.
+void add_stream_keys(std::string_view word, std::vector<std::string>& out) {
+    for (const char separator : {'|', ','}) {
+        for (const std::string_view piece : split(word, separator)) {
+            for (size_t at = piece.find(kBehindScheme); at != std::string_view::npos;
+                 at = piece.find(kBehindScheme, at + 1)) {
+                const std::string_view url = piece.substr(at);
+                std::ranges::move(secrets_of_url(url), std::back_inserter(out));
+                const std::string_view path = split_once(url, '?').before;
+                out.emplace_back(path.substr(path.rfind('/') + 1));
+            }
+        }
+    }
 }
 
 }  // namespace
@@ -118,13 +159,19 @@ std::vector<std::string> secrets_of_url(std::string_view url) {
     if (!parts) {
         return out;
     }
-    const Halves login = split_once(parts->login, ':');
-    for (const std::string_view part : {login.before, login.after}) {
-        out.emplace_back(part);
-        out.push_back(url_decode(part));
+    add_secrets(*parts, out);
+    if (const auto narrow = parts_of(url, false); narrow->login != parts->login) {
+        add_secrets(*narrow, out);  // perhaps the '@' belongs to the query
     }
-    for (const QueryItem& item : parse_query(parts->query)) {
-        out.push_back(item.value.empty() ? item.key : item.value);
+    std::erase(out, "");
+    return out;
+}
+
+std::vector<std::string> secrets_of_argument(std::string_view word) {
+    std::vector<std::string> out = secrets_of_url(word);
+    add_stream_keys(word, out);
+    if (const Halves option = split_once(word, '='); word.starts_with('-') && option.found) {
+        out.emplace_back(option.after);
     }
     std::erase(out, "");
     return out;

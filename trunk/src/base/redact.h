@@ -13,12 +13,18 @@ namespace weir {
 std::string redacted_url(std::string_view url);
 
 // What an operator configured: "http://u:p@host/hook?a=b" -> "http://***@host/hook?***". Each
-// service has names of its own for its tokens, so no value of the query is shown. A text without
-// "://" stays.
+// service has names of its own for its tokens, so no value of the query is shown. A login ends at
+// the last '@' in front of the first '/', also behind a '?' or '#'. A text without "://" stays.
 std::string hidden_url(std::string_view url);
 
 // What hidden_url() leaves out: user and password (also decoded), and the values of the query.
 std::vector<std::string> secrets_of_url(std::string_view url);
+
+// What may be secret in an argument of a program besides the whole: secrets_of_url() of each
+// address in it ("[f=flv]rtmp://a/app/key|[f=flv]rtmp://b/app/key"), the last word of each path,
+// which is a stream key, and the value of "-option=value". Also what is none, such as an ordinary
+// name.
+std::vector<std::string> secrets_of_argument(std::string_view word);
 
 // Whether a parameter of that name holds a secret.
 bool is_secret_parameter(std::string_view name);

@@ -721,6 +721,11 @@ ParseOutcome parse_config(std::string_view text,
             outcome.warnings.push_back(std::move(warning));
         }
         outcome.config = std::move(config);
+    } else {
+        outcome.secrets = secrets_of(config.settings);
+        for (const Statement& statement : statements) {
+            std::ranges::move(possible_secrets(statement), std::back_inserter(outcome.secrets));
+        }
     }
     outcome.errors = sink.take();
     if (const auto server = looks_foreign(statements); !outcome.config && server) {

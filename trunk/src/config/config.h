@@ -269,6 +269,7 @@ struct ParseOutcome {
     std::optional<Config> config;       // set exactly when there are no errors
     std::vector<Diagnostic> errors;     // in the order of the files, at most kMaxDiagnostics
     std::vector<std::string> warnings;  // for the log
+    std::vector<std::string> secrets;   // of a configuration with errors: what was found of them
     std::string hint;                   // what may help with the errors as a whole; mostly empty
     // Files that were read or looked for, and patterns of include: when one of them changes, so may
     // the configuration.

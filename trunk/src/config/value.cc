@@ -1,6 +1,7 @@
 #include "config/value.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -175,20 +176,50 @@ std::vector<std::string> secrets_of(const Directive& directive,
         if (!secret && urls == UrlSecrets::kNone) {
             continue;
         }
-        for (const std::string& part : secrets_of_url(word)) {
+        for (const std::string& part : command ? secrets_of_argument(word) : secrets_of_url(word)) {
             add(part, kLeastPart);
         }
         if (secret && !(command && word.starts_with('-'))) {
             add(word, command ? kLeastPart : kLeastSecret);
         }
-        if (command && word.find("://") != std::string::npos) {  // a stream key
-            const std::string_view path = split_once(word, '?').before;
-            add(path.substr(path.rfind('/') + 1), kLeastPart);
-        }
     }
     if (urls == UrlSecrets::kTarget &&
         value.source_url.shown_target() != value.source_url.shown()) {
         add(value.source_url.last(), kLeastPart);
+    }
+    return out;
+}
+
+std::vector<std::string> possible_secrets(const Statement& statement) {
+    std::vector<std::string> out;
+    bool known = false;
+    const auto add = [&out](std::string_view word, size_t least) {
+        if (word.size() >= least) {
+            out.emplace_back(word);
+        }
+    };
+    for (const Directive& directive : directives()) {
+        if (directive.name == statement.name.text) {
+            known = true;
+            std::ranges::move(secrets_of(directive, statement, {}), std::back_inserter(out));
+        }
+        if (directive.name == statement.name.text &&
+            value_type(directive.type).urls == UrlSecrets::kTarget) {
+            for (const Token& word : statement.arguments) {
+                for (const std::string& part : secrets_of_argument(word.text)) {
+                    add(part, kLeastPart);
+                }
+            }
+        }
+    }
+    if (!known || statement.name.hidden) {
+        add(statement.name.hidden ? statement.name.text : "", kLeastSecret);
+        for (const Token& word : statement.arguments) {
+            add(word.text, statement.name.hidden ? kLeastSecret : kLeastPart);
+        }
+    }
+    for (const Statement& inner : statement.block) {
+        std::ranges::move(possible_secrets(inner), std::back_inserter(out));
     }
     return out;
 }

@@ -37,6 +37,10 @@ std::vector<std::string> secrets_of(const Directive& directive,
                                     const Statement& statement,
                                     const Value& value);
 
+// The same of a statement that is perhaps wrong, and of its block: by its name alone. Of an unknown
+// directive, and of what stands behind a secret without quotes, all words.
+std::vector<std::string> possible_secrets(const Statement& statement);
+
 // The same of its default; empty when it has none.
 std::string default_text_of(const Directive& directive);
 

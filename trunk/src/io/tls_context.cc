@@ -128,6 +128,18 @@ bool has_certificate(std::FILE* file) {
     return found != nullptr;
 }
 
+// Also one with a passphrase.
+bool names_private_key(std::FILE* file) {
+    std::rewind(file);
+    char line[256];  // longer lines come in pieces, and no mark is that long
+    while (std::fgets(line, sizeof line, file) != nullptr) {
+        if (std::string_view(line).find("PRIVATE KEY-----") != std::string_view::npos) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool has_private_key(std::FILE* file) {
     std::rewind(file);
     EVP_PKEY* const key = PEM_read_PrivateKey(file, nullptr, no_passphrase, nullptr);
@@ -174,7 +186,7 @@ Error use_files(SSL_CTX* context, const TlsCertificateFiles& files) {
     EVP_PKEY* read = PEM_read_PrivateKey(key->get(), nullptr, no_passphrase, nullptr);
     if (read == nullptr) {
         const std::string reason = openssl_reason();
-        if (has_certificate(key->get())) {
+        if (!names_private_key(key->get()) && has_certificate(key->get())) {
             return make_error(ErrorCode::kMalformed,
                               "ssl_certificate_key {}: a certificate is in it, and no key; that "
                               "belongs to ssl_certificate. Expected its private key (privkey.pem "

@@ -4,10 +4,16 @@
 #include <string_view>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace weir {
 namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::IsSupersetOf;
 
 TEST(RedactTest, OfAConfiguredUrlNeitherLoginNorQueryAreShown) {
     EXPECT_EQ(hidden_url("http://h:8085/hook"), "http://h:8085/hook");
@@ -17,7 +23,10 @@ TEST(RedactTest, OfAConfiguredUrlNeitherLoginNorQueryAreShown) {
     EXPECT_EQ(hidden_url("http://h/a?"), "http://h/a");
     EXPECT_EQ(hidden_url("http://u:p@h/"), "http://***@h/");
     EXPECT_EQ(hidden_url("http://u:p@ss/word@h/x"), "http://***@h/x");
-    EXPECT_EQ(hidden_url("rtsp://u:p?q@h/"), "rtsp://u:p?***") << "'?' has to be written %3F";
+    EXPECT_EQ(hidden_url("rtsp://u:p?q@h/"), "rtsp://***@h/") << "'?' should be written %3F";
+    EXPECT_EQ(hidden_url("http://admin:hunter2#x@host/a?b#c"), "http://***@host/a?***");
+    EXPECT_EQ(hidden_url("http://u:p@s#x@host/"), "http://***@host/");
+    EXPECT_EQ(hidden_url("http://h/a?mail=u@x"), "http://h/a?***");
     EXPECT_EQ(hidden_url("/etc/channels.m3u"), "/etc/channels.m3u");
     EXPECT_EQ(hidden_url(""), "");
 }
@@ -28,6 +37,21 @@ TEST(RedactTest, ListsWhatAConfiguredUrlHides) {
               (Texts{"joe", "joe", "p%40ss", "p@ss", "1", "b c", "bare"}));
     EXPECT_EQ(secrets_of_url("http://h/a"), Texts{});
     EXPECT_EQ(secrets_of_url("a@b?c=d"), Texts{});
+    EXPECT_THAT(secrets_of_url("http://admin:hunter2#x@host/"), Contains("hunter2#x"));
+    EXPECT_THAT(secrets_of_url("http://u:p@host?mail=a@b"), IsSupersetOf({"u", "p", "a@b"}))
+        << "or is the password p@host?mail=a";
+}
+
+TEST(RedactTest, ListsWhatMayBeSecretInAnArgument) {
+    EXPECT_THAT(secrets_of_argument("[f=flv]rtmp://a/app/KEY1|[f=flv]rtmp://u:pw@b/app/KEY2?q=3"),
+                IsSupersetOf({"KEY1", "KEY2", "pw", "3"}));
+    EXPECT_THAT(secrets_of_argument("rtmp://a/app/KEY1,rtmp://b/app/KEY2"),
+                IsSupersetOf({"KEY1", "KEY2"}));
+    EXPECT_THAT(secrets_of_argument("rtmp://u:p|w@b/KEY"), IsSupersetOf({"p|w", "KEY"}));
+    EXPECT_THAT(secrets_of_argument("http://h/?to=rtmp://b/app/KEY"), Contains("KEY"));
+    EXPECT_THAT(secrets_of_argument("--token=a=b"), ElementsAre("a=b"));
+    EXPECT_THAT(secrets_of_argument("-passphrase"), IsEmpty());
+    EXPECT_THAT(secrets_of_argument("a=b"), IsEmpty()) << "no option: a secret as a whole";
 }
 
 TEST(RedactTest, HidesSecretsOfTheQuery) {

@@ -140,6 +140,30 @@ TEST(ConfigSecretsTest, TheListOfSecretsHasEveryMarker) {
     }
 }
 
+TEST(ConfigSecretsTest, TheListHasKeysOfSeveralTargetsAndValuesOfOptions) {
+    const std::vector<std::string> list = secrets_of(settings_of(
+        "exec_push ffmpeg -f tee \"[f=flv]rtmp://a/app/MARK-key-1|[f=flv]rtmp://b/app/MARK-key-2\" "
+        "--token=MARK-value;"));
+    for (const char* const secret : {"MARK-key-1", "MARK-key-2", "MARK-value"}) {
+        EXPECT_THAT(list, testing::Contains(secret));
+    }
+}
+
+TEST(ConfigSecretsTest, SecretsOfAConfigurationWithErrorsAreListed) {
+    const ParseOutcome outcome = parse_config(
+        "lisen 1935;\n"
+        "publish_kye MARK-misspelled;\n"
+        "http_api { token read MARK-token; token rede MARK-refused; token read MARK-cut{x; } }\n"
+        "forward rtmp://h:99999/app/MARK-forward;\n"
+        "vhost a.example { security { publish_key MARK-of-vhost; } }\n",
+        "t.conf");
+    ASSERT_FALSE(outcome.ok());
+    for (const char* const secret : {"MARK-misspelled", "MARK-token", "MARK-refused", "MARK-cut",
+                                     "MARK-forward", "MARK-of-vhost"}) {
+        EXPECT_THAT(outcome.secrets, testing::Contains(secret));
+    }
+}
+
 TEST(ConfigSecretsTest, TheProgramOfExecPushIsShownAndItsArgumentsAreNot) {
     const std::string dump =
         dump_config(settings_of("exec_push ffmpeg -i file:MARK -headers \"Authorization: MARK\";"));

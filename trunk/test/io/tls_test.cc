@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -512,6 +514,12 @@ TEST(TlsContextTest, SaysWhichFileIsWrongAndWhy) {
     const std::string text = certificates.write("text", "nothing of this kind\n");
     EXPECT_NE(refusal({text, good.key}).find("no certificate in it"), std::string::npos);
     EXPECT_NE(refusal({good.certificate, text}).find("no usable key"), std::string::npos);
+    std::ifstream certificate(good.certificate);
+    const std::string both =
+        certificates.write("both", std::string(std::istreambuf_iterator<char>(certificate), {}) +
+                                       "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMAAA\n"
+                                       "-----END ENCRYPTED PRIVATE KEY-----\n");
+    EXPECT_NE(refusal({both, both}).find("expected PEM without a passphrase"), std::string::npos);
     EXPECT_FALSE(TlsContext::server({}).ok());
 }
 

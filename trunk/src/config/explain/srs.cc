@@ -119,7 +119,8 @@ const ForeignDirective kSrsDirectives[] = {
      "On loopback, where SRS listens on every address: whoever reaches it can end any stream.",
      api_address, true},
     {"http_api.crossdomain", Fate::kDiffers, "",
-     "Never for the API; media paths always have CORS."},
+     "Off for the API: http_api { allow_origin SCHEME://HOST; } names the pages that may use it. "
+     "Media paths always have CORS."},
     {"http_api.raw_api.*", Fate::kDiffers, "", "POST /api/v1/reload is always there."},
     {"http_api.auth.enabled", Fate::kBuiltIn, "", "A user is enough."},
     {"http_api.auth.username", Fate::kDiffers, "http_api.user",

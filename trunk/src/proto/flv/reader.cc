@@ -30,7 +30,8 @@ std::string_view what_begins(uint32_t begin) {
         default: break;
     }
     if (begin >> 16 == 0x47) {  // ISO 13818-1 2.4.3.2: sync_byte
-        return "it is an MPEG transport stream; expected the address of an FLV stream, as in "
+        return "perhaps it is an MPEG transport stream; expected the address of an FLV stream, as "
+               "in "
                "http://HOST/APP/STREAM.flv";
     }
     return "the file does not begin with 'FLV'";

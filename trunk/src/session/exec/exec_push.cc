@@ -87,13 +87,10 @@ std::string without_arguments(std::string_view line,
         if (!word.starts_with('-')) {
             hidden.emplace_back(word, fmt::format("(argument {})", i));
         }
-        for (std::string& secret : secrets_of_url(word)) {
-            hidden.emplace_back(std::move(secret), "***");
-        }
-        const std::string_view path = split_once(word, '?').before;
-        const std::string_view last = path.substr(path.rfind('/') + 1);
-        if (word.find("://") != std::string::npos && last != stream) {  // a stream key
-            hidden.emplace_back(last, "***");
+        for (std::string& secret : secrets_of_argument(word)) {
+            if (secret != stream) {
+                hidden.emplace_back(std::move(secret), "***");
+            }
         }
     }
     // The longest first: a URL goes as a whole.

@@ -50,8 +50,8 @@ std::vector<std::string> environment_of_programs();
 
 // A line of a program's output as the log may show it. Programs repeat what they were started with,
 // and that holds stream keys and passwords: each of its `words` from the second on, 8 bytes or more
-// and no option, is "(argument N)", and what is secret in a URL of them is "***" wherever it
-// stands. `stream`: the name of the stream, which is none.
+// and no option, is "(argument N)", and what is secret in them (secrets_of_argument()) is "***"
+// wherever it stands. `stream`: the name of the stream, which is none.
 std::string without_arguments(std::string_view line,
                               const std::vector<std::string>& words,
                               std::string_view stream);

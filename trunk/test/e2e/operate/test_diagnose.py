@@ -121,9 +121,13 @@ def test_overwrites_nothing(folder):
 def test_a_configuration_that_the_server_refuses_is_left_out_and_its_errors_are_not(weir, folder):
     other = folder / "broken.conf"
     other.write_text(f"lisen 1935;\nhttp_api {{ token read {SECRET}{{x; }} }}\n")
+    with open(weir.log_path, "a") as log:
+        log.write(f"a line with {SECRET} alone\n")
     said, parts = diagnose(folder, "--pid", str(weir.process.pid), "--config", other)
     assert "weir.conf" not in parts and "refuses it (weir.conf-messages.txt)" in said
     assert "did you mean 'listen'?" in parts["weir.conf-messages.txt"]
+    assert "perhaps not all that is secret in it is known" in said
+    assert f"a line with {REMOVED} alone" in parts["log.txt"], "what was found of its secrets is removed"
     assert SECRET not in "".join(parts.values()) + said
 
 

@@ -163,6 +163,22 @@ TEST(ExecOutputTest, ArgumentsOfAProgramAreNotShown) {
     EXPECT_EQ(without_arguments("sh -c exit", {"sh"}, "a"), "sh -c exit");
 }
 
+TEST(ExecOutputTest, NeitherAreKeysOfSeveralTargetsNorValuesOfOptions) {
+    const std::vector<std::string> words{
+        "ffmpeg",
+        "-f",
+        "tee",
+        "[f=flv]rtmp://a/app/hush-key-1|[f=flv]rtmp://b/app/hush-key-2",
+        "--token=hush-value",
+        "-key=hush-other"};
+    EXPECT_EQ(without_arguments("slave rtmp://a/app/hush-key-1: refused", words, "livestream"),
+              "slave rtmp://a/app/***: refused");
+    EXPECT_EQ(without_arguments("slave 'rtmp://b/app/hush-key-2'", words, "livestream"),
+              "slave 'rtmp://b/app/***'");
+    EXPECT_EQ(without_arguments("--token=hush-value -key=hush-other", words, "livestream"),
+              "--token=*** -key=***");
+}
+
 TEST_F(ExecPushTest, WhatAProgramRepeatsOfItsArgumentsIsNotInTheLog) {
     run_beside({"sh", "-c", "echo cannot publish $0; exit 1", "rtmp://h/live2/hush-stream-key"});
     publish();
