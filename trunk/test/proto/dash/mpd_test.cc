@@ -91,6 +91,8 @@ TEST(MpdTest, EachAudioTrackIsASetWithLanguageAndLabel) {
     EXPECT_THAT(text, HasSubstr("media=\"cam.hls/7.$Time$.audio1.m4s\""));
     EXPECT_THAT(text, HasSubstr("<Representation id=\"audio1\""));
     EXPECT_EQ(count_of(text, "<AdaptationSet"), 3U);
+    tracks[2].label = "$Money$";
+    EXPECT_THAT(write_mpd(presentation), HasSubstr("<Label>$Money$</Label>")) << "no template";
     EXPECT_EQ(count_of(with_query(write_mpd(live()), ""), "<Role"), 0U) << "there is no choice";
 }
 
