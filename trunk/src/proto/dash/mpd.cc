@@ -202,8 +202,20 @@ bool are_aligned(const Quality& a, const Quality& b) {
     return begins_alike(a, b) && begins_alike(b, a);
 }
 
+// The number of one of several audio tracks, the same in all periods: 0 of "audio", 1 of "audio1".
+std::string_view number_of(const Track& track) {
+    const std::string_view name = track.name;
+    return name == kMainAudio ? "0" : name.substr(kMainAudio.size());
+}
+
 // The rest of the AdaptationSet's tag, and what helps to choose (§5.8.5.5: Role).
 void put_language(const Track& track, std::string& out) {
+    // dash.js, 5.2 at least, takes sets that differ in nothing else (one language and role) for
+    // one. Only where there are several: stand-ins may have no label.
+    const bool more = track.name.starts_with(kMainAudio) && track.name != kMainAudio;
+    if (more || !track.label.empty()) {
+        out += fmt::format(" id=\"{}\"", number_of(track));
+    }
     if (!track.language.empty()) {
         out += " lang=\"";
         put_escaped(track.language, out);
