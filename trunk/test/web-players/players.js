@@ -2,6 +2,10 @@
 //   behind()    seconds since the shown frame arrived at the server, null while the player does not know
 //   levels()    the number of qualities
 //   choose(n)   plays only quality n, 0 is the best
+// and where several audio tracks can be chosen from (hls.js, dash.js)
+//   voices()    the number of these
+//   speak(n)    plays the audio track n, 0 is the first
+//   spoken()    the number of the one that plays
 // `low`: low latency, where the player has a mode for it. `settings` are merged into the player's own. `error(text)` takes
 // every error that the player reports. Other settings are the player's defaults, except where a comment says why.
 
@@ -35,6 +39,9 @@ const hlsJs = {
       behind: () => sinceDate(hls.playingDate),
       levels: () => hls.levels.length,
       choose: (n) => { hls.nextLevel = hls.levels.length - 1 - n; }, // its best one is the last
+      voices: () => hls.audioTracks.length,
+      speak: (n) => { hls.audioTrack = n; },
+      spoken: () => hls.audioTrack,
     };
   },
 };
@@ -78,6 +85,9 @@ const dashJs = {
         const best = player.getRepresentationsByType('video').sort((a, b) => b.bandwidth - a.bandwidth);
         player.setRepresentationForTypeById('video', best[n].id);
       },
+      voices: () => player.getTracksFor('audio').length,
+      speak: (n) => player.setCurrentTrack(player.getTracksFor('audio')[n]),
+      spoken: () => player.getTracksFor('audio').findIndex((track) => track.index === player.getCurrentTrackFor('audio')?.index),
     };
   },
 };

@@ -48,8 +48,12 @@ Segmenter::Segmenter(stream::Stream& stream,
     if (writer_->keeps_tracks_apart() && store.cipher() == nullptr) {
         more_audio_ = std::make_unique<MoreAudio>();
     }
-    settling_ = store.options().settle_ms > 0 &&
-                MonoClock::now() - stream.live_since() < Millis(store.options().settle_ms);
+    // Behind a key frame in the middle of a stream, the first frames of its other audio tracks may
+    // come later than a part is long.
+    joins_ =
+        more_audio_ && stream.description().audio_tracks.size() > 1 ? MonoClock::now() : MonoTime();
+    settling_ = MonoClock::now() - std::max(stream.live_since(), joins_) <
+                Millis(store.options().settle_ms);
     stream_.attach(*this);
     filling_ = false;
 }
@@ -168,7 +172,7 @@ bool Segmenter::holds_early(const PacketRef& packet, const stream::Configs* star
     }
     const int64_t settle_ms = store_.options().settle_ms;
     const bool late =
-        MonoClock::now() - stream_.live_since() >= Millis(settle_ms) ||
+        MonoClock::now() - std::max(stream_.live_since(), joins_) >= Millis(settle_ms) ||
         (!early_.empty() && packet->time_ms() - early_.front().packet->time_ms() >= settle_ms) ||
         early_.size() >= kMaxPartFrames || early_bytes_ >= kMaxPartBytes;
     if (!late && !tracks_are_known()) {
@@ -177,7 +181,7 @@ bool Segmenter::holds_early(const PacketRef& packet, const stream::Configs* star
         return true;
     }
     settling_ = false;
-    waited_ = late;
+    waited_ = late && joins_ <= stream_.live_since();
     return false;
 }
 

@@ -7,7 +7,8 @@
 // Audio alone cuts parts once the video is late, and segments once it is missing for `fragment`.
 // The first video and the default audio track are taken, and by MoreAudio the other audio tracks,
 // where the container keeps tracks apart and nothing is encrypted. What a publisher sends at first
-// waits until all are there, for SegmentOptions::settle_ms at most. Never yields.
+// waits until all are there, for SegmentOptions::settle_ms at most, and so does what a segmenter
+// that begins later sees first of a stream with several audio tracks. Never yields.
 #pragma once
 
 #include <array>
@@ -146,6 +147,7 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     std::vector<Early> early_;         // what waits for the other track
     size_t early_bytes_ = 0;
     bool settling_ = false;
+    MonoTime joins_{};            // of one that begins in the middle: since when it settles
     bool waited_ = false;         // for the tracks of this publisher, as long as that is done
     bool video_late_ = false;     // audio goes on without it
     bool running_ = false;        // a start has come, and was not lost since

@@ -28,10 +28,18 @@ void put_escaped(std::string_view text, std::string& out) {
             case '<': out += "&lt;"; break;
             case '>': out += "&gt;"; break;
             case '"': out += "&quot;"; break;
-            // Of a template it would be the beginning of an identifier (§5.3.9.4.4).
-            case '$': out += "%24"; break;
             default: out += c;
         }
+    }
+}
+
+// Of an address: in a template '$' would be the beginning of an identifier (§5.3.9.4.4).
+void put_address(std::string_view text, std::string& out) {
+    for (size_t at = 0; at <= text.size();) {
+        const size_t end = std::min(text.find('$', at), text.size());
+        put_escaped(text.substr(at, end - at), out);
+        out += end < text.size() ? "%24" : "";
+        at = end + 1;
     }
 }
 
@@ -99,10 +107,10 @@ void put_template(const Presentation& presentation,
     }
     const std::string folder = quality.variant > 0 ? fmt::format("{}/", quality.variant) : "";
     out += " initialization=\"";
-    put_escaped(presentation.folder, out);
+    put_address(presentation.folder, out);
     out += fmt::format("{}init-{}.{}.mp4{}\" media=\"", folder, quality.files, choice.track->name,
                        kQueryMark);
-    put_escaped(presentation.folder, out);
+    put_address(presentation.folder, out);
     out += fmt::format("{}{}.$Time$.{}.m4s{}\">\n", folder, quality.files, choice.track->name,
                        kQueryMark);
     put_timeline(quality, presentation.filled ? offset_ms : INT64_MAX, indent, out);
@@ -194,8 +202,20 @@ bool are_aligned(const Quality& a, const Quality& b) {
     return begins_alike(a, b) && begins_alike(b, a);
 }
 
+// The number of one of several audio tracks, the same in all periods: 0 of "audio", 1 of "audio1".
+std::string_view number_of(const Track& track) {
+    const std::string_view name = track.name;
+    return name == kMainAudio ? "0" : name.substr(kMainAudio.size());
+}
+
 // The rest of the AdaptationSet's tag, and what helps to choose (§5.8.5.5: Role).
 void put_language(const Track& track, std::string& out) {
+    // dash.js, 5.2 at least, takes sets that differ in nothing else (one language and role) for
+    // one. Only where there are several: stand-ins may have no label.
+    const bool more = track.name.starts_with(kMainAudio) && track.name != kMainAudio;
+    if (more || !track.label.empty()) {
+        out += fmt::format(" id=\"{}\"", number_of(track));
+    }
     if (!track.language.empty()) {
         out += " lang=\"";
         put_escaped(track.language, out);
@@ -320,7 +340,7 @@ std::string write_mpd(const Presentation& presentation) {
     }
     if (live) {
         out += "  <UTCTiming schemeIdUri=\"urn:mpeg:dash:utc:http-iso:2014\" value=\"";
-        put_escaped(presentation.folder, out);
+        put_address(presentation.folder, out);
         out += fmt::format("{}{}\"/>\n", presentation.clock, kQueryMark);
     }
     out += "</MPD>\n";
@@ -331,7 +351,7 @@ std::string with_query(std::string_view mpd, std::string_view query) {
     std::string escaped;
     if (!query.empty()) {
         escaped += '?';
-        put_escaped(query, escaped);
+        put_address(query, escaped);
     }
     std::string out;
     const auto marks = static_cast<size_t>(std::ranges::count(mpd, kQueryMark));

@@ -62,10 +62,10 @@ void write_head(const MediaPlaylist& playlist, size_t skip, std::string& out) {
 
 void write_parts(const MediaPlaylist& playlist, const PlaylistSegment& segment, std::string& out) {
     for (size_t i = 0; i < segment.parts.size(); i++) {
-        out += fmt::format("#EXT-X-PART:DURATION={},URI=\"{}{}\"{}\n",
-                           seconds(segment.parts[i].duration_ms),
-                           part_name(segment.number, i, playlist.mp4), kQueryMark,
-                           segment.parts[i].independent ? ",INDEPENDENT=YES" : "");
+        out += fmt::format(
+            "#EXT-X-PART:DURATION={},URI=\"{}{}\"{}{}\n", seconds(segment.parts[i].duration_ms),
+            part_name(segment.number, i, playlist.mp4), kQueryMark,
+            segment.parts[i].independent ? ",INDEPENDENT=YES" : "", segment.gap ? ",GAP=YES" : "");
     }
 }
 
@@ -93,8 +93,9 @@ void begin_segment(const PlaylistSegment& segment, bool with_header, std::string
 
 // What stands behind its parts.
 void end_segment(const PlaylistSegment& segment, bool mp4, std::string& out) {
-    out += fmt::format("#EXTINF:{},\n{}{}\n", seconds(segment.duration_ms),
-                       segment_name(segment.number, mp4), kQueryMark);
+    // §4.4.4.7 of the draft.
+    out += fmt::format("{}#EXTINF:{},\n{}{}\n", segment.gap ? "#EXT-X-GAP\n" : "",
+                       seconds(segment.duration_ms), segment_name(segment.number, mp4), kQueryMark);
 }
 
 constexpr std::string_view kVideoName = "video";
@@ -150,12 +151,12 @@ std::string write_media_playlist(const MediaPlaylist& playlist) {
     }
     for (size_t i = 0; i < playlist.segments.size(); i++) {
         const PlaylistSegment& segment = playlist.segments[i];
+        const bool changes = playlist.mp4 && !segment.gap && header != segment.header;
+        header = segment.gap ? header : segment.header;
         if (i < skip) {
-            header = segment.header;
             continue;
         }
-        begin_segment(segment, playlist.mp4 && header != segment.header, out);
-        header = segment.header;
+        begin_segment(segment, changes, out);
         if (low_latency(playlist)) {
             write_parts(playlist, segment, out);
         }
@@ -167,6 +168,9 @@ std::string write_media_playlist(const MediaPlaylist& playlist) {
         out += "#EXT-X-ENDLIST\n";
     } else if (low_latency(playlist)) {
         const bool open = !playlist.segments.empty() && !playlist.segments.back().complete;
+        if (open && playlist.segments.back().gap) {
+            return out;
+        }
         const uint64_t number = open ? playlist.segments.back().number : playlist.next_number;
         const uint64_t part = open ? playlist.segments.back().parts.size() : 0;
         out += fmt::format("#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"{}{}\"\n",

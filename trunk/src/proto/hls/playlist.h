@@ -30,6 +30,7 @@ struct PlaylistSegment {
     bool discontinuity = false;
     std::optional<uint64_t> key = {};      // id of its EXT-X-KEY; nothing: it is not encrypted
     bool complete = true;                  // false: only the last, which has parts alone
+    bool gap = false;                      // there is nothing to load of it
     std::vector<PlaylistPart> parts = {};  // empty: they are not listed
 };
 

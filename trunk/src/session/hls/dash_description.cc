@@ -1,6 +1,7 @@
 #include "session/hls/dash_description.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <vector>
 
@@ -242,17 +243,18 @@ void keep_audio(dash::Presentation& presentation,
         if (main == tracks.end()) {
             continue;
         }
-        const dash::Track stands_in = *main;
-        std::erase_if(tracks, [&](const dash::Track& each) {
-            return each.name != kAudio && is_audio(each) &&
-                   std::ranges::count(*offered, each.name) == 0;
-        });
-        for (const std::string& name : *offered) {
-            if (std::ranges::find(tracks, name, &dash::Track::name) == tracks.end()) {
-                tracks.push_back(stands_in);
-                tracks.back().name = name;
-            }
+        std::vector<dash::Track> kept;
+        std::ranges::remove_copy_if(tracks, std::back_inserter(kept), is_audio);
+        // Of a stream that had no audio at first, its main one.
+        if (std::ranges::count(*offered, kAudio) == 0) {
+            kept.push_back(*main);
         }
+        for (const std::string& name : *offered) {
+            const auto found = std::ranges::find(tracks, name, &dash::Track::name);
+            kept.push_back(found != tracks.end() ? *found : *main);
+            kept.back().name = name;
+        }
+        tracks = std::move(kept);
     }
 }
 

@@ -36,9 +36,10 @@ void add_variant(const DashVariant& variant,
                  DashLadder& ladder,
                  dash::Presentation& presentation);
 
-// Each period has these audio tracks besides the main one: where one is not there, the main one
-// stands in, as its files do (ffmpeg gives a description up that has more or less of them than
-// before). Nothing in `offered`: what the last period has, which it then names.
+// Each period that has audio has these audio tracks, in this order: where one is not there, the
+// main one stands in, as its files do (ffmpeg tells them apart by their places, and gives a
+// description up that has more or less of them than before). Nothing in `offered`: what the last
+// period has, which it then names.
 void keep_audio(dash::Presentation& presentation, std::optional<std::vector<std::string>>& offered);
 
 // When what is listed began, since the epoch; 0: nothing is.

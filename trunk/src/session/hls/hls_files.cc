@@ -110,7 +110,7 @@ void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& 
     }
     stats_.playlists++;
     const bool skip = low_latency && reload->skip;
-    std::string list = pump.media_playlist(skip);
+    std::string list = pump.media_playlist(skip, ask.rendition.track);
     const bool one_track = ask.rendition.track != hls::FileTrack::kAll;
     const std::string reports = !low_latency || store.ended() ? ""
                                 : one_track                   ? track_reports(ask)
@@ -118,7 +118,8 @@ void HlsService::serve_playlist(net::HttpExchange& exchange, Ask& ask, HlsPump& 
     list += reports;
     const std::string query = http::carried_query(request.query_text, ask.session_id);
     const std::string text = hls::with_query(list, query);
-    const std::string tag = fmt::format("{}\n{}\n{}", pump.media_tag(skip), query, reports);
+    const std::string tag =
+        fmt::format("{}\n{}\n{}", pump.media_tag(skip, ask.rendition.track), query, reports);
     // Appendix B.1 of the draft: what a player waited for does not change; other answers do soon.
     const std::string cache =
         has_sessions(ask.key, ask.options)
@@ -163,6 +164,7 @@ Error HlsService::wait_described(const Ask& ask,
         if (Error late = others[i]->wait_open(deadline); late.code() == ErrorCode::kInterrupted) {
             return late;
         }
+        others[i]->note_told();
         variants.push_back({.number = i + 1, .store = &others[i]->store()});
     }
     // Of one moment, which the waits are not.
@@ -185,13 +187,12 @@ void HlsService::serve_description(net::HttpExchange& exchange, Ask& ask, HlsPum
     }
     ask.look_again();
     const std::string folder = fmt::format("{}{}/", http::percent_encoded(ask.name), kFolderSuffix);
-    // Without a session all have the same description.
-    DashViewer all{.origin_ms = 0};
     if (ask.session != nullptr) {
         ask.session->dash.near = is_gstreamer(exchange.request());
     }
-    const std::string text =
-        pump.description(folder, ask.session == nullptr ? all : ask.session->dash, variants);
+    // Without a session all have the same description.
+    DashViewer& viewer = ask.session == nullptr ? pump.everybody() : ask.session->dash;
+    const std::string text = pump.description(folder, viewer, variants);
     if (text.empty()) {
         refuse(exchange, 404, "DASH needs hls { container fmp4; encrypt off; }");
         return;
@@ -333,7 +334,8 @@ void HlsService::serve_segment(net::HttpExchange& exchange, Ask& ask, HlsPump& p
     if (segment == nullptr && !one_track && pump.files() != nullptr) {
         segment = pump.files()->find_waiting(ask.file.number);
     }
-    if (segment == nullptr || (!segment->complete && !(one_track && pump.low_latency()))) {
+    if (segment == nullptr || !HlsPump::has_track(*segment->format, ask.track().track) ||
+        (!segment->complete && !(one_track && pump.low_latency()))) {
         serve_stored(exchange, ask, pump);
         return;
     }
@@ -439,7 +441,8 @@ void HlsService::serve_part(net::HttpExchange& exchange, Ask& ask, HlsPump& pump
         return;
     }
     segment = store.find(file.number);
-    if (segment == nullptr || segment->parts.size() <= file.part) {
+    if (segment == nullptr || segment->parts.size() <= file.part ||
+        !HlsPump::has_track(*segment->format, ask.track().track)) {
         refuse(exchange, 404, "no such part");
         return;
     }

@@ -91,16 +91,17 @@ Error HlsPump::wait_until(io::Deadline deadline, const std::function<bool()>& do
 Error HlsPump::wait_first(Millis absent, bool open_too) {
     constexpr Millis kLive{10'000};  // for the key frame of a stream that is there
     const auto deadline = io::Deadline::after(stream_.live() ? std::max(absent, kLive) : absent);
-    return wait_variant(deadline, open_too);
+    return wait_variant(deadline, open_too, deadline.time() - kCutBefore);
 }
 
-// The first segment is not cut short where players of DASH have been told how long it will be.
-Error HlsPump::wait_variant(io::Deadline deadline, bool open_too) {
-    return wait_until(deadline, [this, open_too] {
+// The first segment is not cut short where players of DASH have been told how long it will be, if
+// it comes in time.
+Error HlsPump::wait_variant(io::Deadline deadline, bool open_too, MonoTime cut_at) {
+    return wait_until(deadline, [this, open_too, cut_at] {
         if (open_too) {
             return is_playable();
         }
-        if (!was_described()) {
+        if (!told_ || MonoClock::now() >= cut_at) {
             segmenter_.finish_first(kFirstSegmentMs);
         }
         return store_.listed_complete() > 0;
@@ -135,9 +136,13 @@ bool HlsPump::has(uint64_t number, std::optional<uint64_t> part) const {
 
 // ---- playlists ----
 
-const std::string& HlsPump::media_playlist(bool skip) {
-    std::string& text = skip ? skip_text_ : text_;
-    uint64_t& version = skip ? skip_version_ : text_version_;
+size_t HlsPump::list_place(bool skip, hls::FileTrack track) {
+    const size_t of = track == hls::FileTrack::kAll ? 0 : track == hls::FileTrack::kVideo ? 1 : 2;
+    return 2 * of + (skip ? 1 : 0);
+}
+
+const std::string& HlsPump::media_playlist(bool skip, hls::FileTrack track) {
+    auto& [text, version] = lists_[list_place(skip, track)];
     if (version == store_.version()) {
         return text;
     }
@@ -166,7 +171,8 @@ const std::string& HlsPump::media_playlist(bool skip) {
                                      .wall_ms = from.wall_ms,
                                      .discontinuity = from.discontinuity,
                                      .key = from.key,
-                                     .complete = from.complete};
+                                     .complete = from.complete,
+                                     .gap = !has_track(*from.format, track)};
         if (playlist.part_target_ms > 0 && i > with_parts) {
             for (const net::SegmentPart& part : from.parts) {
                 segment.parts.push_back({part.duration_ms, part.independent});
@@ -181,6 +187,14 @@ const std::string& HlsPump::media_playlist(bool skip) {
     }
     text = hls::write_media_playlist(playlist);
     return text;
+}
+
+bool HlsPump::has_track(const net::SegmentFormat& format, hls::FileTrack track) {
+    switch (track) {
+        case hls::FileTrack::kAll: return true;
+        case hls::FileTrack::kVideo: return !format.video_codecs.empty();
+        default: return !format.audio_codecs.empty();
+    }
 }
 
 bool HlsPump::is_playable() const {
@@ -219,11 +233,17 @@ std::string HlsPump::description(std::string_view folder,
         described_ms_ = steady_wall_time_ms();
     }
     presentation.published_ms = described_ms_;
+    told_ = true;
+    // Players leave at the end: who comes behind it may have other tracks.
+    if (store_.ended()) {
+        everybody_.audio.reset();
+    }
     return dash::write_mpd(presentation);
 }
 
-std::string HlsPump::media_tag(bool skip) const {
-    return fmt::format("{}.{}.{}", tag_, skip ? skip_version_ : text_version_, skip ? 1 : 0);
+std::string HlsPump::media_tag(bool skip, hls::FileTrack track) const {
+    const size_t place = list_place(skip, track);
+    return fmt::format("{}.{}.{}", tag_, lists_[place].version, place);
 }
 
 const std::string& HlsPump::compressed(std::string_view tag, std::string_view text) {
@@ -273,9 +293,12 @@ hls::Variant HlsPump::variant() const {
     return variant;
 }
 
+bool HlsPump::has_tracks_apart() const {
+    return low_latency() && (files_ == nullptr || !files_->has_dvr());
+}
+
 bool HlsPump::has_renditions() const {
-    return low_latency() && !store_.all().empty() && !store_.all().back().format->more.empty() &&
-           (files_ == nullptr || !files_->has_dvr());
+    return has_tracks_apart() && !store_.all().empty() && !store_.all().back().format->more.empty();
 }
 
 std::vector<hls::TrackName> HlsPump::track_folders() const {

@@ -82,6 +82,8 @@ class HlsPump final : public net::StreamPump,
     static constexpr int64_t kFirstSegmentMs = 200;
     static constexpr Millis kOpenWait{500};
     static constexpr Millis kVariantWait{2'000};  // for the first segment of another quality
+    // A first segment that is longer than viewers wait is cut so long before they give up.
+    static constexpr Millis kCutBefore{500};
     static constexpr size_t kMaxCompressed = 4;
     static constexpr size_t kMaxKicked = 256;  // sessions that are remembered as ended by the API
     static constexpr size_t kMaxSessions = 100'000;  // of one stream
@@ -132,8 +134,9 @@ class HlsPump final : public net::StreamPump,
     Error wait_first(Millis absent, bool open_too);
 
     // Yields. The same of a stream that is another quality of one that is asked for, which waits
-    // for it no longer than that.
-    Error wait_variant(io::Deadline deadline, bool open_too);
+    // for it no longer than that. From `cut_at` on the first segment is cut also where players of
+    // DASH were told how long it will be.
+    Error wait_variant(io::Deadline deadline, bool open_too, MonoTime cut_at);
 
     // Yields. Between a segment and the next: until that one can be described, at most until
     // `deadline`, which is in kOpenWait at most. After the end of the stream at once, or when it
@@ -153,11 +156,12 @@ class HlsPump final : public net::StreamPump,
         return options_.container == net::SegmentContainer::kMp4 && store_.cipher() == nullptr;
     }
 
-    // Of the present. Good until the next call.
-    const std::string& media_playlist(bool skip);
-    // Differs between all texts that media_playlist(skip) has given, of this pump and others: what
-    // is hours long is not looked through for each request.
-    std::string media_tag(bool skip) const;
+    // Of the present, for the folder of `track`: segments without that are gaps (EXT-X-GAP). Good
+    // until the next call.
+    const std::string& media_playlist(bool skip, hls::FileTrack track = hls::FileTrack::kAll);
+    // Differs between all texts that media_playlist() has given for these, of this pump and others:
+    // what is hours long is not looked through for each request.
+    std::string media_tag(bool skip, hls::FileTrack track = hls::FileTrack::kAll) const;
 
     // The same for DASH. `folder`: where all files are, seen from the description. `viewer`: what
     // is not known yet becomes what fits what there is. `variants`: what can be played now. Empty:
@@ -169,6 +173,12 @@ class HlsPump final : public net::StreamPump,
     // description() has been called.
     bool was_described() const { return !described_.empty(); }
 
+    // A description of another stream tells of its segments.
+    void note_told() { told_ = true; }
+
+    // Of all who have no session.
+    DashViewer& everybody() { return everybody_; }
+
     // There is something to describe.
     bool is_playable() const;
     // `text`, which `tag` names, as gzip; of the newest ones it is made once. Good until the next
@@ -177,9 +187,15 @@ class HlsPump final : public net::StreamPump,
 
     hls::Variant variant() const;
 
-    // Several audio tracks can be chosen from: each track has a media playlist of its own. Not of
-    // encrypted segments or transport streams, nor with `dvr`, as files have the default one alone.
+    // Each track has a media playlist of its own. Not of encrypted segments or transport streams,
+    // nor with `dvr`, as files have the default one alone.
+    bool has_tracks_apart() const;
+
+    // The same, and several audio tracks can be chosen from.
     bool has_renditions() const;
+
+    // Whether segments of `format` have it, or the default audio track, which stands in for others.
+    static bool has_track(const net::SegmentFormat& format, hls::FileTrack track);
 
     // Folders of the tracks, for which media_playlist() is good as well: video, default audio, and
     // the others, as far as there are such.
@@ -234,6 +250,7 @@ class HlsPump final : public net::StreamPump,
         fill_files();
     }
 
+    static size_t list_place(bool skip, hls::FileTrack track);
     Error wait_until(io::Deadline deadline, const std::function<bool()>& done);
     void fill_files();
     void add_older(hls::MediaPlaylist& playlist, int64_t behind_ms);
@@ -269,8 +286,6 @@ class HlsPump final : public net::StreamPump,
     size_t staying_ = 0;
     size_t waiting_ = 0;
     MonoTime used_at_;
-    std::string text_;
-    std::string skip_text_;
 
     struct Compressed {
         std::string tag;
@@ -279,11 +294,18 @@ class HlsPump final : public net::StreamPump,
 
     std::deque<Compressed> compressed_;  // newest first
     const std::string tag_;              // of this pump
-    uint64_t text_version_ = 0;          // of the store, that the texts are of
-    uint64_t skip_version_ = 0;
+
+    struct ListText {
+        std::string text;
+        uint64_t version = 0;  // of the store
+    };
+
+    std::array<ListText, 6> lists_;  // by list_place()
     DashLadder ladder_;
     std::vector<uint64_t> described_;  // versions of the stores that the description was of
     int64_t described_ms_ = 0;         // when they became these
+    bool told_ = false;                // players of DASH know how long the open segment will be
+    DashViewer everybody_{.origin_ms = 0};
 };
 
 }  // namespace weir::session

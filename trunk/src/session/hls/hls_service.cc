@@ -80,12 +80,24 @@ FolderPath parse_folder_path(std::string_view path) {
     return out;
 }
 
-// A quality that has one audio track, of what has several: it is the default one.
-void name_alike(const hls::Variant& first, hls::Variant& variant) {
-    if (!variant.audio.empty() && variant.audio.front().name.empty()) {
-        variant.audio.front().name = first.audio.front().name;
-        variant.audio.front().language = first.audio.front().language;
+// All groups have the same members (RFC 8216 §4.3.4.1.1): those of the stream itself, `first`,
+// whose addresses are behind `home`. In a quality that does not have one of them, the default track
+// stands in, as its files do. `folder`: of the quality, which has audio.
+void make_alike(const hls::Variant& first,
+                std::string_view home,
+                std::string_view folder,
+                hls::Variant& variant) {
+    std::vector<hls::Rendition> audio;
+    for (const hls::Rendition& wanted : first.audio) {
+        const std::string uri = fmt::format("{}{}", folder, wanted.uri.substr(home.size()));
+        const auto found = std::ranges::find(variant.audio, uri, &hls::Rendition::uri);
+        const hls::Rendition& has = found != variant.audio.end() ? *found : variant.audio.front();
+        audio.push_back({.uri = uri,
+                         .name = wanted.name,
+                         .language = wanted.language,
+                         .channels = has.channels});
     }
+    variant.audio = std::move(audio);
 }
 
 bool is_session_id(std::string_view text) {
@@ -370,16 +382,20 @@ std::vector<hls::Variant> HlsService::variants_of(const Ask& ask) {
     std::vector<HlsPump*> pumps = wait_variants(ask, false);
     pumps.insert(pumps.begin(), ask.home);
     const bool apart = ask.home->has_renditions();
+    const std::string home = fmt::format("{}{}/", http::percent_encoded(ask.name), kFolderSuffix);
     for (size_t i = 0; i < pumps.size(); i++) {
         if (pumps[i] == nullptr) {
             continue;
         }
-        const std::string folder = fmt::format("{}{}/{}", http::percent_encoded(ask.name),
-                                               kFolderSuffix, i == 0 ? "" : fmt::format("{}/", i));
-        // A player that changes to another quality wants its tracks as it had them.
-        if (apart && pumps[i]->low_latency()) {
-            out.push_back(pumps[i]->apart_variant(folder));
-            name_alike(out.front(), out.back());
+        const std::string folder = i == 0 ? home : fmt::format("{}{}/", home, i);
+        // A player that changes to another quality wants its tracks as it had them: one that cannot
+        // have them is left out.
+        if (apart) {
+            hls::Variant variant = pumps[i]->apart_variant(folder);
+            if (pumps[i]->has_tracks_apart() && !variant.audio.empty()) {
+                out.push_back(std::move(variant));
+                make_alike(out.front(), home, folder, out.back());
+            }
             continue;
         }
         out.push_back(pumps[i]->variant());
@@ -394,7 +410,8 @@ bool HlsService::wait_variant(HlsPump& pump, io::Deadline deadline, bool open_to
     for (;;) {
         const auto look = io::Deadline::after(kVariantLook);
         const Error error =
-            pump.wait_variant(io::Deadline::at(std::min(look.time(), deadline.time())), open_too);
+            pump.wait_variant(io::Deadline::at(std::min(look.time(), deadline.time())), open_too,
+                              deadline.time() - HlsPump::kCutBefore);
         if (!error || error.code() == ErrorCode::kInterrupted || deadline.passed() ||
             !may_come(key)) {
             return !error;

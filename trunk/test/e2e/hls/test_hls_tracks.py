@@ -5,9 +5,12 @@ import urllib.parse
 
 import pytest
 
+from browser import Browser
 from hls import Viewer
 from media import Program, modern_ffmpeg, play_ffmpeg
 from srt import srt_url, srt_weir
+from weir import wait_until
+from web_players import PlayerPage, site
 
 TONES = {"eng": 300, "deu": 900, "fra": 2700}  # Hz, by language
 
@@ -78,3 +81,32 @@ def test_tracks_of_enhanced_rtmp_are_renditions(new_weir, folder):
             path = folder / f"{language}.mp4"
             viewer.record(path, 4)
             assert has_tone(path, language), language
+
+
+def goes_on(page):
+    """The player shows pictures and decodes sound, both more than a moment ago."""
+    before = page.state()
+
+    def both():
+        now = page.state()
+        return now["frames"] > before["frames"] + 25 and now["audio_bytes"] > before["audio_bytes"]
+
+    return wait_until(both, 30, "pictures and sound go on")
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize(("player", "form"), [("hls.js", "ll-hls"), ("dash.js", "dash")])
+def test_a_web_player_changes_the_track(new_weir, folder, player, form):
+    server = new_weir("").start()
+    with publish_tracks(server.rtmp(), folder, kind="flv"), site() as address, Browser(folder) as browser:
+        server.wait_live()
+        page = PlayerPage(browser, address)
+        page.begin(player, form, server.http("/live/livestream"))
+        goes_on(page)
+        assert browser.evaluate("handle.voices()") == len(TONES)
+        for number in (1, 0):
+            browser.evaluate(f"handle.speak({number})")
+            wait_until(lambda wanted=number: browser.evaluate("handle.spoken()") == wanted, 5, f"track {number} is chosen")
+            goes_on(page)
+        state = page.state()
+        assert not [each for each in state["errors"] if each.startswith("fatal")] and not state["refused"], state

@@ -99,6 +99,36 @@ class MoreAudioTest : public MuxerFixture {
     std::vector<uint8_t> more_;
 };
 
+// As transport streams have them, where several frames of a track come together.
+TEST_F(MoreAudioTest, WhoBeginsInTheMiddleWaitsForTracksThatComeLate) {
+    now_ -= Millis(10'000);
+    publish_again();
+    more_ = {1};
+    name({{0, "en", {}}, {1, "de", {}}});
+    begin();
+    const auto two_gops = [this] {
+        for (int i = 0; i < 50; i++, pass(40)) {
+            const int place = i % 25;
+            send(TrackKind::kVideo, clock_,
+                 tag_body(Codec::kH264, place == 0 ? BodyKind::kKeyFrame : BodyKind::kFrame,
+                          Bytes{0, 0, 0, 2, static_cast<uint8_t>(place == 0 ? 0x65 : 0x41), 0x88}));
+            send(TrackKind::kAudio, clock_,
+                 tag_body(Codec::kAac, BodyKind::kFrame, test::from_hex("211004")));
+            if (place >= 12) {
+                send(TrackKind::kAudio, clock_, test::aac_multitrack(1, false, 1));
+            }
+        }
+    };
+    two_gops();
+    SegmentStore joined({.fragment_ms = 1'000, .part_ms = 200, .window = 10, .settle_ms = 1'000},
+                        100);
+    const Segmenter late(stream_, SegmentContainer::kMp4, joined);
+    two_gops();
+    ASSERT_FALSE(joined.all().empty());
+    EXPECT_EQ(joined.all().front().format->more.size(), 1U);
+    EXPECT_EQ(joined.all().front().format.get(), joined.all().back().format.get());
+}
+
 TEST_F(MoreAudioTest, EachTrackHasFragmentsOfItsOwnInEachPart) {
     more_ = {1, 2};
     name({{0, "en", {}}, {1, "de", {}}, {2, {}, "Kommentar"}});

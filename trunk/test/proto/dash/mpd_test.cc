@@ -82,15 +82,17 @@ TEST(MpdTest, EachAudioTrackIsASetWithLanguageAndLabel) {
     const std::string text = with_query(write_mpd(presentation), "");
     EXPECT_THAT(text,
                 HasSubstr("<AdaptationSet contentType=\"audio\" mimeType=\"audio/mp4\" "
-                          "segmentAlignment=\"true\" startWithSAP=\"1\" lang=\"en\">\n"
+                          "segmentAlignment=\"true\" startWithSAP=\"1\" id=\"0\" lang=\"en\">\n"
                           "    <Label>English</Label>\n"
                           "    <Role schemeIdUri=\"urn:mpeg:dash:role:2011\" value=\"main\"/>"));
-    EXPECT_THAT(text, HasSubstr("startWithSAP=\"1\">\n    <Label>Jane &amp; Joe</Label>\n"
+    EXPECT_THAT(text, HasSubstr("startWithSAP=\"1\" id=\"1\">\n    <Label>Jane &amp; Joe</Label>\n"
                                 "    <Role schemeIdUri=\"urn:mpeg:dash:role:2011\" "
                                 "value=\"alternate\"/>"));
     EXPECT_THAT(text, HasSubstr("media=\"cam.hls/7.$Time$.audio1.m4s\""));
     EXPECT_THAT(text, HasSubstr("<Representation id=\"audio1\""));
     EXPECT_EQ(count_of(text, "<AdaptationSet"), 3U);
+    tracks[2].label = "$Money$";
+    EXPECT_THAT(write_mpd(presentation), HasSubstr("<Label>$Money$</Label>")) << "no template";
     EXPECT_EQ(count_of(with_query(write_mpd(live()), ""), "<Role"), 0U) << "there is no choice";
 }
 

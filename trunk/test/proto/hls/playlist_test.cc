@@ -91,6 +91,20 @@ TEST(HlsPlaylistTest, ADiscontinuityBringsItsHeader) {
     EXPECT_THAT(text, HasSubstr("10.m4s\n#EXT-X-DISCONTINUITY\n#EXT-X-MAP:URI=\"init-11.mp4\"\n"));
 }
 
+TEST(HlsPlaylistTest, AGapHasNoHeaderAndIsNamedInItsParts) {
+    MediaPlaylist playlist = usual();
+    playlist.segments[0].header = 5;
+    playlist.segments[0].gap = true;
+    playlist.segments[0].parts = {{.duration_ms = 200}};
+    const std::string text = with_query(write_media_playlist(playlist), "");
+    EXPECT_THAT(text, Not(HasSubstr("init-5.mp4")));
+    EXPECT_THAT(text, HasSubstr("URI=\"10.0.m4s\",GAP=YES\n#EXT-X-GAP\n#EXTINF:2.000,\n10.m4s\n"
+                                "#EXT-X-MAP:URI=\"init-7.mp4\"\n"));
+    EXPECT_THAT(text, HasSubstr("URI=\"11.0.m4s\",INDEPENDENT=YES\n"));
+    playlist.segments[1].gap = true;
+    EXPECT_THAT(write_media_playlist(playlist), Not(HasSubstr("PRELOAD-HINT")));
+}
+
 TEST(HlsPlaylistTest, ADeltaLeavesOutWhatIsSixTargetsOld) {
     MediaPlaylist playlist = usual();
     playlist.skip = true;

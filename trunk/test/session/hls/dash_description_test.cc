@@ -309,6 +309,28 @@ TEST(DashAudioTest, APlayerKeepsTheTracksOfItsFirstDescription) {
     EXPECT_EQ(of_another, (std::vector<std::string>{"audio", "audio2"}));
 }
 
+TEST(DashAudioTest, TracksKeepTheirPlaces) {
+    Segments made(7, 10'000, kNow);
+    made.begin_with({2});
+    made.add(2);
+    std::optional<std::vector<std::string>> offered = {{"audio", "audio1", "audio2"}};
+    dash::Presentation now = describe_segments(made.store(), false);
+    keep_audio(now, offered);
+    EXPECT_EQ(names_of(now.periods.back()),
+              (std::vector<std::string>{"video", "audio", "audio1", "audio2"}));
+    EXPECT_EQ(now.periods.back().qualities.front().tracks[3].label, "Audio 2");
+}
+
+TEST(DashAudioTest, OfAStreamThatWasSilentAtFirstTheMainTrackComes) {
+    Segments made(7, 10'000, kNow);
+    made.begin_with({1});
+    made.add(2);
+    std::optional<std::vector<std::string>> offered{std::in_place};
+    dash::Presentation now = describe_segments(made.store(), false);
+    keep_audio(now, offered);
+    EXPECT_EQ(names_of(now.periods.back()), (std::vector<std::string>{"video", "audio"}));
+}
+
 TEST(DashLadderTest, OneThatBeganAGopLaterHasOtherTimes) {
     // Relays that began on both sides of a key frame: their times begin with different pictures.
     EXPECT_EQ(ladder_offset_ms({10'000, 12'000, 14'000}, {10'000, 12'000}, {-2'010}), -2'000);

@@ -56,11 +56,19 @@ class OpenPolicy final : public net::Policy {
 // A stream with some pictures, while it lives.
 class OtherStream final : public stream::Publisher {
   public:
-    OtherStream(stream::Registry& registry, std::string_view name, uint32_t pictures = 35)
+    OtherStream(stream::Registry& registry,
+                std::string_view name,
+                uint32_t pictures = 35,
+                bool sound = false)
         : registry_(registry),
-          stream_(registry.get_or_create({"", "app", std::string(name)}, {}, MonoClock::now())) {
+          stream_(registry.get_or_create({"", "app", std::string(name)}, {}, MonoClock::now())),
+          sound_(sound) {
         EXPECT_FALSE(stream_.start_publish(*this, {}, MonoClock::now()));
         send(0, tag_body(Codec::kH264, BodyKind::kConfig, test::kAvcHighConfig));
+        if (sound_) {
+            send(0, tag_body(Codec::kAac, BodyKind::kConfig, test::from_hex("1190")),
+                 TrackKind::kAudio);
+        }
         go_on(pictures);
     }
 
@@ -68,6 +76,10 @@ class OtherStream final : public stream::Publisher {
     void go_on(uint32_t pictures) {
         for (const uint32_t end = number_ + pictures; number_ < end; number_++) {
             const bool key = number_ % 25 == 0;
+            if (sound_) {
+                send(number_ * 40, tag_body(Codec::kAac, BodyKind::kFrame, Bytes{0x21, 0x10, 0x04}),
+                     TrackKind::kAudio);
+            }
             send(number_ * 40,
                  tag_body(Codec::kH264, key ? BodyKind::kKeyFrame : BodyKind::kFrame,
                           Bytes{0, 0, 0, 2, static_cast<uint8_t>(key ? 0x65 : 0x41), 0x88}));
@@ -86,13 +98,13 @@ class OtherStream final : public stream::Publisher {
     void on_taken_over() override {}
 
   private:
-    void send(uint32_t at, Bytes body) {
-        stream_.publish(*this, test::packet(TrackKind::kVideo, at, std::move(body)),
-                        MonoClock::now());
+    void send(uint32_t at, Bytes body, TrackKind kind = TrackKind::kVideo) {
+        stream_.publish(*this, test::packet(kind, at, std::move(body)), MonoClock::now());
     }
 
     stream::Registry& registry_;
     stream::Stream& stream_;
+    const bool sound_;
     uint32_t number_ = 0;
 };
 

@@ -158,12 +158,63 @@ TEST_F(HlsTracksTest, QualitiesHaveTheirTracksToo) {
     options_.variants = {{"", "app", "low"}};
     publish_tracks();
     frames(60);
-    OtherStream low(registry_, "low");
+    OtherStream low(registry_, "low", 60, true);
     const std::string text = multivariant();
     EXPECT_THAT(text, HasSubstr("\nstream.hls/1/video/index.m3u8?session="));
+    for (const char* track : {"NAME=\"English\",LANGUAGE=\"en\",DEFAULT=YES,AUTOSELECT=YES,"
+                              "CHANNELS=\"2\",URI=\"stream.hls/1/audio/",
+                              "NAME=\"German\",LANGUAGE=\"de\",DEFAULT=NO,AUTOSELECT=YES,"
+                              "CHANNELS=\"2\",URI=\"stream.hls/1/audio1/"}) {
+        EXPECT_THAT(text, HasSubstr("GROUP-ID=\"audio-1\"," + std::string(track)))
+            << "each group has the same members";
+    }
     const std::string list = get("/app/stream.hls/1/video/index.m3u8" + session_of(text)).body;
     EXPECT_THAT(list, HasSubstr("#EXT-X-RENDITION-REPORT:URI=\"../../audio1/index.m3u8"));
     EXPECT_EQ(get("/app/stream.hls/1/video/" + find(list, "\n([0-9]+\\.m4s[^\n]*)")).status, 200);
+}
+
+TEST_F(HlsTracksTest, QualitiesThatCannotHaveTheTracksAreLeftOut) {
+    options_.variants = {{"", "app", "silent"}};
+    publish_tracks();
+    frames(60);
+    OtherStream silent(registry_, "silent", 60);
+    EXPECT_THAT(multivariant(), Not(HasSubstr("stream.hls/1/")));
+}
+
+TEST_F(HlsTracksTest, AQualityInAnotherContainerIsLeftOut) {
+    options_.variants = {{"", "app", "low"}};
+    container_of_others_ = net::SegmentContainer::kTs;
+    publish_tracks();
+    frames(60);
+    OtherStream low(registry_, "low", 60, true);
+    EXPECT_THAT(multivariant(), Not(HasSubstr("stream.hls/1/")));
+}
+
+TEST_F(HlsTracksTest, WithoutSoundTheFolderOfATrackHasGaps) {
+    publish_tracks();
+    frames(60);
+    const std::string query = session_of(multivariant());
+    unpublish();
+    publish();  // the next one has no audio
+    pictures(100);
+    const std::string list = get("/app/stream.hls/audio/index.m3u8" + query).body;
+    const std::string gap = find(list, "#EXT-X-GAP\n#EXTINF:[^\n]*\n([0-9]+\\.m4s[^\n]*)");
+    ASSERT_NE(gap, "") << list;
+    EXPECT_EQ(list.find("EXT-X-MAP"), list.rfind("EXT-X-MAP")) << "none for what has no header";
+    EXPECT_EQ(get("/app/stream.hls/audio/" + gap).status, 404);
+    EXPECT_THAT(get("/app/stream.hls/video/index.m3u8" + query).body, Not(HasSubstr("GAP")));
+    EXPECT_EQ(get("/app/stream.hls/video/" + gap).status, 200);
+}
+
+TEST_F(HlsTracksTest, WhoeverHasNoSessionOfDashKeepsItsTracksToo) {
+    options_.sessions = false;
+    publish_tracks();
+    frames(120);
+    EXPECT_THAT(describe().body, HasSubstr(".audio1.m4s"));
+    frames(25 * 6, false);
+    const std::string text = describe().body;
+    const std::string last = text.substr(text.rfind("<Period "));
+    EXPECT_THAT(last, HasSubstr(".audio1.m4s")) << "the default one stands in";
 }
 
 TEST_F(HlsTracksTest, WhatIsNotOfOneTrackIsNotInItsFolder) {
