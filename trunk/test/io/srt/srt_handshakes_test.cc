@@ -77,6 +77,9 @@ TEST_F(SrtHandshakesTest, OneAddressLeavesHalfOfTheRoomToOthers) {
     EXPECT_LE(let_in, static_cast<int>(SrtEngine::kMaxUnadmitted / 2));
     EXPECT_GE(let_in, static_cast<int>(SrtEngine::kMaxUnadmittedOfOne));
     EXPECT_FALSE(handshakes_.hears(address("192.0.2.1"))) << "it was refused too often";
+    const SrtHandshakes::Refused silenced = handshakes_.take_refused();
+    EXPECT_EQ(silenced.peer, "192.0.2.1");
+    EXPECT_EQ(silenced.why, SrtHandshakes::Why::kUnheard);
     EXPECT_TRUE(handshakes_.hears(address("192.0.2.2")));
     for (int32_t socket = 2000; socket < 2020; socket++) {
         EXPECT_EQ(decide(socket, "192.0.2.2"), 0);
@@ -88,6 +91,32 @@ TEST_F(SrtHandshakesTest, OneAddressLeavesHalfOfTheRoomToOthers) {
     now_ += SrtEngine::kForgotten;
     (void)handshakes_.expire(now_);
     EXPECT_EQ(decide(3000, "192.0.2.1"), 0) << "room again";
+}
+
+// The largest connections that there are, which begin and end.
+TEST_F(SrtHandshakesTest, OneAddressLeavesMemoryToOthers) {
+    int32_t socket = 0;
+    for (int i = 0; i < 1'000; i++) {
+        now_ += milliseconds(10);
+        const bool heard = handshakes_.hears(address("192.0.2.1"));
+        if (heard && ask(++socket, "192.0.2.1", "a/b", Millis(60'000)).verdict.reject == 0) {
+            ASSERT_TRUE(handshakes_.succeeded(socket, "a/b", now_));
+            handshakes_.gone(socket, now_);
+        }
+        if (i % 50 == 0) {
+            ASSERT_TRUE(handshakes_.hears(address("192.0.2.2"))) << i;
+            ASSERT_TRUE(connect(++socket, "192.0.2.2")) << i;
+        }
+    }
+    EXPECT_GT(counters_.refused_overload, 0U);
+}
+
+TEST_F(SrtHandshakesTest, AProxyOfThisMachineIsHeardHoweverManyWereRefused) {
+    for (int32_t socket = 1; socket <= 100; socket++) {
+        EXPECT_NE(decide(socket, "127.0.0.1", "bad"), 0);
+    }
+    EXPECT_TRUE(handshakes_.hears(address("127.0.0.1")));
+    EXPECT_EQ(counters_.unheard, 0U);
 }
 
 // libsrt keeps a connection for some time after its end, and one that was refused, too.
