@@ -1,4 +1,6 @@
+#include <deque>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -93,19 +95,26 @@ TEST_F(SrtHandshakesTest, OneAddressLeavesHalfOfTheRoomToOthers) {
     EXPECT_EQ(decide(3000, "192.0.2.1"), 0) << "room again";
 }
 
-// The largest connections that there are, which begin and end.
+// The largest connections that there are, which send nothing for 1.5 s and end.
 TEST_F(SrtHandshakesTest, OneAddressLeavesMemoryToOthers) {
     int32_t socket = 0;
+    std::deque<std::pair<SrtClock::time_point, int32_t>> silent;
     for (int i = 0; i < 1'000; i++) {
-        now_ += milliseconds(10);
+        now_ += milliseconds(51);  // as often as one address may
+        while (!silent.empty() && silent.front().first <= now_) {
+            handshakes_.gone(silent.front().second, now_);
+            silent.pop_front();
+        }
         const bool heard = handshakes_.hears(address("192.0.2.1"));
         if (heard && ask(++socket, "192.0.2.1", "a/b", Millis(60'000)).verdict.reject == 0) {
             ASSERT_TRUE(handshakes_.succeeded(socket, "a/b", now_));
-            handshakes_.gone(socket, now_);
+            silent.emplace_back(now_ + milliseconds(1'500), socket);
         }
-        if (i % 50 == 0) {
+        if (i % 2 == 0) {
             ASSERT_TRUE(handshakes_.hears(address("192.0.2.2"))) << i;
-            ASSERT_TRUE(connect(++socket, "192.0.2.2")) << i;
+            ASSERT_EQ(ask(++socket, "192.0.2.2", "a/b", Millis(60'000)).verdict.reject, 0) << i;
+            ASSERT_TRUE(handshakes_.succeeded(socket, "a/b", now_));
+            handshakes_.admitted(socket);
         }
     }
     EXPECT_GT(counters_.refused_overload, 0U);
