@@ -50,13 +50,15 @@ const Directive kSrtDirectives[] = {
     {.name = "max_connections_per_ip",
      .contexts = kSrtServerContext,
      .type = ValueType::kCount,
-     .default_text = "256",
+     .default_text = "0",
      .min = 1,
      .max = 1000000,
      .special = "0",
      .effect = Effect::kNewConnections,
-     .doc = "SRT connections from one address (IPv6: from one /64) at the same time, refused "
-            "during the handshake. Loopback is exempt. 0: any number.",
+     .doc =
+         "SRT connections from one address (IPv6: from one /64) at the same time, refused "
+         "during the handshake. Loopback is exempt. Callers behind one router or balancer share an "
+         "address: leave room for them. 0: any number.",
      .apply =
          [](const Target& t, const Value& v) {
              t.config.srt_server.max_connections_per_ip = static_cast<uint32_t>(v.number);

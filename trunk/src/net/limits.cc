@@ -74,15 +74,17 @@ Result<Limits::AddressPlace> Limits::enter_unproven(Unproven what,
 
 Result<Limits::AddressPlace> Limits::enter_table(SharedTable table,
                                                  const io::SocketAddress& peer,
-                                                 size_t share) {
+                                                 const TableShares& shares) {
     const NetAddress address = limited_address(peer);
     Places<NetAddress>& places = tables_[static_cast<size_t>(table)];
-    if (!peer.is_loopback() && places.count(address) >= share) {
+    const size_t here = places.count(address);
+    if (!peer.is_loopback() && here >= shares.of_one && places.all() * 2 >= shares.places) {
         const bool tunnels = table == SharedTable::kRtspTunnels;
         count(tunnels ? Refusal::kRtspTunnels : Refusal::kPhonePages);
-        return make_error(ErrorCode::kFull, "{} has {} {} at a time, as many as one address may",
-                          peer.host(), share,
-                          tunnels ? "RTSP tunnels" : "pages that are telephones");
+        return make_error(ErrorCode::kFull,
+                          "{} has {} {}; while half of all {} are in use, one address may have {}",
+                          peer.host(), here, tunnels ? "RTSP tunnels" : "pages that are telephones",
+                          shares.places, shares.of_one);
     }
     return places.take(address);
 }

@@ -65,6 +65,12 @@ NetAddress limited_address(const io::SocketAddress& peer);
 // Tables with a fixed number of places, of which one address gets a share.
 enum class SharedTable : uint8_t { kRtspTunnels, kPhonePages };
 
+// Of such a table.
+struct TableShares {
+    size_t places = 0;  // of all
+    size_t of_one = 0;  // once half of them are taken
+};
+
 inline constexpr size_t kSharedTables = static_cast<size_t>(SharedTable::kPhonePages) + 1;
 
 class Limits {
@@ -88,11 +94,12 @@ class Limits {
     // kFull. Loopback too: an offer is proven within moments, so a proxy needs few.
     Result<AddressPlace> enter_unproven(Unproven what, const io::SocketAddress& peer, size_t limit);
 
-    // A place of the address in that table, of `share`. kFull. Loopback is counted but never
-    // refused.
+    // A place of the address in that table. kFull: it has its share, and half of all places are
+    // taken. Until then it may have any number, as many people can be behind one address. Loopback
+    // is counted but never refused. That all places are taken is the caller's business.
     Result<AddressPlace> enter_table(SharedTable table,
                                      const io::SocketAddress& peer,
-                                     size_t share);
+                                     const TableShares& shares);
 
     // A place among the players of the stream; `limit` 0: any number. kFull.
     Result<PlayerPlace> enter_player(const stream::StreamKey& key, size_t limit);

@@ -68,6 +68,15 @@ class Places {
 
     size_t keys() const { return table_.size(); }
 
+    // Places that are taken; looks at every key.
+    size_t all() const {
+        size_t sum = 0;
+        for (const auto& [key, taken] : table_) {
+            sum += taken;
+        }
+        return sum;
+    }
+
   private:
     typename Place::Table table_;
 };

@@ -130,23 +130,43 @@ TEST(LimitsTest, OffersAndCallsOfAnAddressAreCountedApart) {
 }
 
 TEST(LimitsTest, OneAddressHasAShareOfAFixedTable) {
+    constexpr TableShares kTwoOfFour{.places = 4, .of_one = 2};
+    constexpr TableShares kNone{};
     Limits limits;
-    auto first = limits.enter_table(SharedTable::kRtspTunnels, at("203.0.113.9:1"), 2);
-    const auto second = limits.enter_table(SharedTable::kRtspTunnels, at("203.0.113.9:2"), 2);
+    auto first = limits.enter_table(SharedTable::kRtspTunnels, at("203.0.113.9:1"), kTwoOfFour);
+    const auto second =
+        limits.enter_table(SharedTable::kRtspTunnels, at("203.0.113.9:2"), kTwoOfFour);
     ASSERT_TRUE(first.ok() && second.ok());
-    const auto third = limits.enter_table(SharedTable::kRtspTunnels, at("203.0.113.9:3"), 2);
+    const auto third =
+        limits.enter_table(SharedTable::kRtspTunnels, at("203.0.113.9:3"), kTwoOfFour);
     ASSERT_FALSE(third.ok());
     EXPECT_EQ(third.error().code(), ErrorCode::kFull);
     EXPECT_EQ(limits.refused(Refusal::kRtspTunnels), 1U);
-    EXPECT_TRUE(limits.enter_table(SharedTable::kPhonePages, at("203.0.113.9:1"), 1).ok())
+    EXPECT_TRUE(limits.enter_table(SharedTable::kPhonePages, at("203.0.113.9:1"), kTwoOfFour).ok())
         << "another table";
-    EXPECT_FALSE(limits.enter_table(SharedTable::kPhonePages, at("203.0.113.9:1"), 0).ok());
+    EXPECT_FALSE(limits.enter_table(SharedTable::kPhonePages, at("203.0.113.9:1"), kNone).ok());
     EXPECT_EQ(limits.refused(Refusal::kPhonePages), 1U);
-    EXPECT_TRUE(limits.enter_table(SharedTable::kRtspTunnels, at("203.0.113.8:1"), 2).ok());
-    EXPECT_TRUE(limits.enter_table(SharedTable::kRtspTunnels, at("127.0.0.1:1"), 0).ok())
+    EXPECT_TRUE(
+        limits.enter_table(SharedTable::kRtspTunnels, at("203.0.113.8:1"), kTwoOfFour).ok());
+    EXPECT_TRUE(limits.enter_table(SharedTable::kRtspTunnels, at("127.0.0.1:1"), kNone).ok())
         << "a proxy of this machine";
     first->release();
-    EXPECT_TRUE(limits.enter_table(SharedTable::kRtspTunnels, at("203.0.113.9:3"), 2).ok());
+    EXPECT_TRUE(
+        limits.enter_table(SharedTable::kRtspTunnels, at("203.0.113.9:3"), kTwoOfFour).ok());
+}
+
+// An office behind one router.
+TEST(LimitsTest, OneAddressHasMoreThanItsShareWhileMostOfTheTableIsFree) {
+    Limits limits;
+    constexpr TableShares kShares{.places = 10, .of_one = 1};
+    std::vector<AddressPlace> office;
+    for (int i = 0; i < 5; i++) {
+        auto place = limits.enter_table(SharedTable::kPhonePages, at("203.0.113.9:1"), kShares);
+        ASSERT_TRUE(place.ok()) << i;
+        office.push_back(std::move(*place));
+    }
+    EXPECT_FALSE(limits.enter_table(SharedTable::kPhonePages, at("203.0.113.9:1"), kShares).ok());
+    EXPECT_TRUE(limits.enter_table(SharedTable::kPhonePages, at("203.0.113.8:1"), kShares).ok());
 }
 
 TEST(LimitsTest, OffersAndConnectionsOfAnAddressAreCountedApart) {

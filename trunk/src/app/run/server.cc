@@ -7,7 +7,7 @@
 #include "app/run/server_impl.h"
 #include "base/strings.h"
 #include "net/datagram_ports.h"
-#include "proto/cluster/relay_field.h"
+#include "proto/http/origin.h"
 #include "proto/http/url.h"
 
 namespace weir::app {
@@ -50,7 +50,11 @@ std::vector<std::string> relay_names(const config::Config& config) {
         return {};
     }
     std::vector<std::string> names = config.server_names;
-    names.push_back(to_lower(cluster::without_port(url->authority())));
+    std::string own = to_lower(http::host_name(url->authority()));
+    if (own.ends_with('.')) {
+        own.pop_back();  // the root
+    }
+    names.push_back(std::move(own));
     return names;
 }
 
@@ -258,6 +262,7 @@ void Server::Impl::reconfigure(const config::Config& before) {
     }
     connections.set_limit(config.max_connections);
     limits.set_connections_per_address(config.max_connections_per_ip);
+    relays.set_names(relay_names(config));
     if (next_secrets) {
         access.use(std::exchange(next_secrets, nullptr));
     }

@@ -48,16 +48,18 @@ class SrtHandshakes {
     // A connection that has begun so long ago and is not there has failed.
     static constexpr std::chrono::seconds kPatience{1};
 
-    enum class Why : uint8_t { kOverload, kFull, kAddress, kStreamId, kVhost };
+    enum class Why : uint8_t { kOverload, kFull, kAddress, kStreamId, kVhost, kUnheard };
 
     explicit SrtHandshakes(SrtAtomicCounters& counters) : counters_(counters) {}
 
     void set_gate(std::shared_ptr<const SrtGate> gate);
     void set_limits(const SrtLimits& limits);
 
-    // By libsrt's threads. False: too many of this address, or of all, were refused lately; even a
-    // refusal costs memory, so its handshakes are dropped before libsrt sees them. Only handshakes
-    // that came from where they say count, so nobody can do that to others.
+    // By libsrt's threads. False: too many of this address were refused lately (loopback exempt: a
+    // proxy there speaks for many), or the memory of strangers is used up; even a refusal costs
+    // memory, so its handshakes are dropped before libsrt sees them. The last quarter of the memory
+    // is for addresses that hold none. Only handshakes that came from where they say count, so
+    // nobody can do that to others.
     bool hears(const NetAddress& peer);
 
     // By libsrt's threads: packets on their way to a peer that asks for this latency.
@@ -94,7 +96,7 @@ class SrtHandshakes {
         Why why{};
     };
 
-    // By the engine thread. The last one that was refused.
+    // By the engine thread. The last one that was refused, or one that is not heard.
     Refused take_refused();
 
     // Of those that are not let in, and that libsrt has not forgotten.
@@ -117,6 +119,7 @@ class SrtHandshakes {
         SrtClock::time_point since;
         size_t strangers = 0;  // not admitted
         size_t all = 0;
+        size_t bytes = 0;    // of its strangers, and in leaving_
         size_t refused = 0;  // in leaving_
     };
 
@@ -130,6 +133,7 @@ class SrtHandshakes {
 
     using Callers = std::unordered_map<int32_t, Caller>;
 
+    static size_t most_bytes(const Share& share);
     std::optional<Why> take_room(SrtClock::time_point now, const NetAddress& peer, size_t bytes);
     void refuse(const NetAddress& peer, Why why, SrtClock::time_point now);
     void leave(const NetAddress& address, size_t bytes, bool refused, SrtClock::time_point now);

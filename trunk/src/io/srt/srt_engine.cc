@@ -34,6 +34,9 @@ std::string_view reason_text(SrtHandshakes::Why why) {
         case SrtHandshakes::Why::kStreamId:
             return "its stream id is malformed or names no APP/STREAM";
         case SrtHandshakes::Why::kVhost: return "its vhost is not there or disabled";
+        case SrtHandshakes::Why::kUnheard:
+            return "not answered for some seconds, as too many of its address were refused, or the "
+                   "memory of those that are not let in is used up";
     }
     return "refused";
 }

@@ -62,6 +62,7 @@ class SrtEngine {
     // Memory of those that are not let in yet, and of those that were refused or have gone before:
     // libsrt keeps a connection for kForgotten after its end.
     static constexpr size_t kMaxStrangerBytes = 40'000'000;
+    static constexpr size_t kMaxStrangerBytesOfOne = kMaxStrangerBytes / 8;  // as above
     static constexpr Seconds kForgotten{3};
     static constexpr size_t kMaxRefusedOfOne = 32;         // of kForgotten; then it is not answered
     static constexpr size_t kMaxUnreadBytes = 2u << 20;    // of a connection, on their way

@@ -28,14 +28,17 @@ void SrtHandshakes::set_limits(const SrtLimits& limits) {
 bool SrtHandshakes::hears(const NetAddress& peer) {
     const std::lock_guard lock(mutex_);
     forget_leaving(SrtClock::now());
-    const auto share = shares_.find(peer.network());
-    const bool refused =
-        share != shares_.end() && share->second.refused >= SrtEngine::kMaxRefusedOfOne;
-    if (refused || bytes_ + kSrtRefusedBytes > SrtEngine::kMaxStrangerBytes) {
-        counters_.unheard++;
-        return false;
+    const auto found = shares_.find(peer.network());
+    const Share share = found == shares_.end() ? Share() : found->second;
+    const bool refused = share.refused >= SrtEngine::kMaxRefusedOfOne && !peer.is_loopback();
+    if (!refused && bytes_ + kSrtRefusedBytes <= most_bytes(share)) {
+        return true;
     }
-    return true;
+    counters_.unheard++;
+    if (refused_.peer.empty() || refused_.why != Why::kUnheard) {
+        refused_ = {peer.ip_text(), Why::kUnheard};
+    }
+    return false;
 }
 
 uint32_t SrtHandshakes::flight_window(Millis latency) {
@@ -44,6 +47,13 @@ uint32_t SrtHandshakes::flight_window(Millis latency) {
 }
 
 // ---- room ----
+
+// Up to so many bytes of all there is room for that address: the last quarter is for those who hold
+// nothing.
+size_t SrtHandshakes::most_bytes(const Share& share) {
+    constexpr size_t kAll = SrtEngine::kMaxStrangerBytes;
+    return share.bytes > 0 ? kAll - kAll / 4 : kAll;
+}
 
 // Everybody has all that there is until half of it is used up. From then on each address has its
 // share: one that calls without end leaves the other half to others.
@@ -56,12 +66,12 @@ std::optional<SrtHandshakes::Why> SrtHandshakes::take_room(SrtClock::time_point 
     if (callers_.size() >= limits_.connections) {
         return Why::kFull;
     }
+    Share& share = shares_[peer.network()];
     if (tokens_ < 1 || strangers_ >= SrtEngine::kMaxUnadmitted ||
-        bytes_ + bytes > SrtEngine::kMaxStrangerBytes) {
+        bytes_ + bytes > most_bytes(share)) {
         return Why::kOverload;
     }
     constexpr double kMost = SrtEngine::kHandshakesPerSecondOfOne;
-    Share& share = shares_[peer.network()];
     share.used = std::max(0.0, share.used - seconds(now - share.since) * kMost);
     share.since = now;
     if (share.all >= limits_.connections_of_one && !peer.is_loopback()) {
@@ -70,12 +80,14 @@ std::optional<SrtHandshakes::Why> SrtHandshakes::take_room(SrtClock::time_point 
     const bool scarce = strangers_ * 2 >= SrtEngine::kMaxUnadmitted ||
                         bytes_ * 2 >= SrtEngine::kMaxStrangerBytes ||
                         tokens_ * 2 < SrtEngine::kHandshakeBurst;
-    if (scarce && (share.strangers >= SrtEngine::kMaxUnadmittedOfOne || share.used > kMost - 1)) {
+    if (scarce && (share.strangers >= SrtEngine::kMaxUnadmittedOfOne || share.used > kMost - 1 ||
+                   share.bytes + bytes > SrtEngine::kMaxStrangerBytesOfOne)) {
         return Why::kOverload;
     }
     share.used = std::min(share.used + 1, kMost);
     share.strangers++;
     share.all++;
+    share.bytes += bytes;
     strangers_++;
     bytes_ += bytes;
     tokens_ -= 1;
@@ -95,6 +107,7 @@ void SrtHandshakes::leave(const NetAddress& address,
     bytes_ += bytes;
     Share& share = shares_[address];
     share.since = std::max(share.since, now);
+    share.bytes += bytes;
     share.refused += refused ? 1 : 0;
 }
 
@@ -102,8 +115,9 @@ void SrtHandshakes::forget_leaving(SrtClock::time_point now) {
     while (!leaving_.empty() && leaving_.front().until <= now) {
         const Leaving& gone = leaving_.front();
         bytes_ -= gone.bytes;
-        if (const auto share = shares_.find(gone.address); gone.refused && share != shares_.end()) {
-            share->second.refused--;
+        if (const auto share = shares_.find(gone.address); share != shares_.end()) {
+            share->second.bytes -= gone.bytes;
+            share->second.refused -= gone.refused ? 1 : 0;
         }
         leaving_.pop_front();
     }
@@ -112,7 +126,7 @@ void SrtHandshakes::forget_leaving(SrtClock::time_point now) {
 void SrtHandshakes::forget_shares(SrtClock::time_point now) {
     std::erase_if(shares_, [now](const auto& each) {
         const Share& share = each.second;
-        return share.all == 0 && share.refused == 0 && now - share.since >= std::chrono::seconds(1);
+        return share.all == 0 && share.bytes == 0 && now - share.since >= std::chrono::seconds(1);
     });
 }
 
@@ -126,6 +140,7 @@ SrtHandshakes::Callers::iterator SrtHandshakes::remove(Callers::iterator caller,
     if (share != shares_.end()) {
         share->second.all--;
         share->second.strangers -= stranger ? 1 : 0;
+        share->second.bytes -= stranger ? gone.bytes : 0;
     }
     if (stranger) {
         strangers_--;
@@ -214,6 +229,7 @@ void SrtHandshakes::admitted(int32_t socket) {
     bytes_ -= caller.bytes;
     if (const auto share = shares_.find(caller.peer.network()); share != shares_.end()) {
         share->second.strangers--;
+        share->second.bytes -= caller.bytes;
     }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,8 +38,9 @@ struct SrtOptions {
 
 // Of all that calls in, for handshakes from now on.
 struct SrtLimits {
-    size_t connections = 4'000;         // at a time
-    size_t connections_of_one = 256;    // of one address (IPv6: of one /64), loopback exempt
+    size_t connections = 4'000;  // at a time
+    // Of one address (IPv6: of one /64), loopback exempt.
+    size_t connections_of_one = std::numeric_limits<size_t>::max();
     uint64_t max_bitrate = 50'000'000;  // bits per second: windows are made for it
     Millis latency{120};                // the longest one of the configuration
 };

@@ -41,7 +41,8 @@ constexpr size_t kBytesPerTick = 64 * 1024;  // to one connection: a new player'
 constexpr int kBacklog = 256;
 constexpr int kUdpHeader = 28;        // as libsrt counts
 constexpr int kLargestPacket = 1500;  // libsrt's default
-constexpr int kPacketOfPlayer = static_cast<int>(kSrtPayload + kSrtHeader) + kUdpHeader;
+constexpr int kGcmTag = 16;           // libsrt 1.5.4 and newer take it from the payload (AES-GCM)
+constexpr int kPacketOfPlayer = static_cast<int>(kSrtPayload + kSrtHeader) + kUdpHeader + kGcmTag;
 constexpr int kFirstOfServers = 1000;  // codes from here on are those of the other application
 constexpr milliseconds kMinGrace{2'000};
 constexpr milliseconds kRoomLook{20};  // libsrt has been full for so long: it may need more

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/net_address.h"
 #include "base/strings.h"
-#include "proto/cluster/relay_field.h"
+#include "proto/http/origin.h"
 
 namespace weir::net {
 
@@ -47,12 +47,16 @@ RelayEnd relay_end(const Error& why) {
 }
 
 bool RelayNode::is_called(std::string_view host, const NetAddress& address) const {
-    const std::string name = to_lower(cluster::without_port(host));
-    const bool bracketed = name.starts_with('[') && name.ends_with(']');
-    const auto ip =
-        NetAddress::parse_ip(bracketed ? name.substr(1, name.size() - 2) : name, address.port());
-    return names_.empty() || std::ranges::find(names_, name) != names_.end() ||
-           (ip && ip->same_ip(address));
+    const std::string name = to_lower(http::host_name(host));
+    if (names_.empty() || std::ranges::find(names_, name) != names_.end()) {
+        return true;
+    }
+    // Pages may be asked for by any address; of other nodes this one knows only that they are not
+    // its own.
+    if (const auto ip = NetAddress::parse_ip(name, address.port())) {
+        return ip->is_loopback() || ip->same_ip(address);
+    }
+    return !name.empty() && http::is_own_host(host, names_);
 }
 
 void RelayNode::set_up(std::string node, std::string secret, uint32_t max_hops) {

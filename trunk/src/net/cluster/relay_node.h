@@ -81,8 +81,9 @@ class RelayNode {
     // answered for it who comes over the network.
     void set_process_secret(std::string secret) { process_secret_ = std::move(secret); }
 
-    // Hosts under which other nodes may ask this one, besides its addresses: lower case, without
-    // port. Empty: any.
+    // Hosts under which other nodes may ask this one: lower case, without port, brackets and a dot
+    // at the end. Besides them: the address to which the request came, loopback, localhost and
+    // names without a dot, which no server elsewhere has. Empty: any.
     void set_names(std::vector<std::string> names) { names_ = std::move(names); }
 
     // Whether a request for that host (perhaps with a port) is for this node; `address`: where it

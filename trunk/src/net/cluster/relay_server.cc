@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "base/log.h"
 #include "base/strings.h"
 #include "io/coroutine.h"
@@ -23,6 +25,8 @@ namespace weir::net {
 namespace {
 
 using Path = std::vector<std::string>;
+
+constexpr size_t kMaxShownHost = 100;  // bytes
 
 bool has_common(const Path& a, const Path& b) {
     return std::ranges::any_of(
@@ -89,19 +93,23 @@ std::optional<RelayServer::Asked> RelayServer::read(HttpExchange& exchange,
     const http::Request& request = exchange.request();
     const std::string_view vhost = request.query.get_or("vhost", stream::kDefaultVhost);
     Asked asked{services_.policy.key_of(vhost, app, name), {}};
+    const std::string host = log::escaped(request.host, kMaxShownHost);
     Result<cluster::RelayRequest> read = cluster::read_relay_request(
         request.headers.get(cluster::kRelayField).value_or(""), secret_of(exchange),
         request.is_head() ? "HEAD" : "GET", request.host, request.target, wall_time_ms());
     if (!read.ok()) {
         const bool malformed = read.error().code() == ErrorCode::kMalformed;
         refuse(exchange, asked.key, malformed ? RelayRefusal::kMalformed : RelayRefusal::kUnsigned,
-               403, read.error().message());
+               403, fmt::format("{}; it came with the Host \"{}\"", read.error().message(), host));
         return std::nullopt;
     }
-    // One that another node got is not shown here.
-    if (!exchange.by_process() && !relays.is_called(request.host, exchange.local().net_address())) {
+    // One that another node got is not shown here. Older nodes do not say whom they ask.
+    if (!exchange.by_process() && !read->for_any_host &&
+        !relays.is_called(request.host, exchange.local().net_address())) {
         refuse(exchange, asked.key, RelayRefusal::kUnsigned, 403,
-               "the request is for another host than this node's advertise and server_name");
+               fmt::format("the request is for \"{}\", which is no name of this node: let origin "
+                           "name its advertise or server_name, or add a server_name here",
+                           host));
         return std::nullopt;
     }
     // Nodes ask for names as they are. What another name was made of has not been asked by rules.

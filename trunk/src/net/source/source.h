@@ -69,6 +69,9 @@ class Source final : private SourceRun, private stream::Publisher, private Count
 
     const SourceSpec& spec() const override { return spec_; }
 
+    // Holds for redirects from now on; the run goes on.
+    void set_only_servers(const std::vector<std::string>& servers) { spec_.only_servers = servers; }
+
     std::string_view id() const { return id_; }
 
     const SourceMachine& machine() const { return machine_; }

@@ -434,6 +434,9 @@ void Sources::reconfigure() {
     for (auto at = sources_.begin(); at != sources_.end();) {
         const auto here = at++;
         const auto found = wanted.find(here->first);
+        if (found != wanted.end()) {
+            here->second->set_only_servers(found->second.only_servers);
+        }
         if (found == wanted.end() || found->second != here->second->spec()) {
             retire(here, now);
         }

@@ -121,10 +121,11 @@ Result<RelayRequest> read_relay_request(std::string_view value,
     }
     const std::string_view front = value.substr(0, end);
     if (!equal_in_constant_time(mac, mac_of(front, secret, method, host, target))) {
-        return make_error(ErrorCode::kDenied,
-                          "{} is not signed for this request by the secret of "
-                          "this cluster",
-                          kRelayField);
+        return make_error(
+            ErrorCode::kDenied,
+            "{} does not hold for this request: the nodes have different secrets, or a "
+            "proxy changed Host or the path (it has to pass both on)",
+            kRelayField);
     }
     constexpr size_t kParts = 5;
     const std::vector<std::string_view> parts = split(front, ';', kParts + 1);
@@ -139,6 +140,7 @@ Result<RelayRequest> read_relay_request(std::string_view value,
         !read_hex(value_of(parts[4], "nonce").value_or(""), request.nonce)) {
         return malformed();
     }
+    request.for_any_host = front.starts_with(kOldVersion);
     request.path = std::move(*path);
     request.epoch = *epoch;
     request.time_ms = static_cast<int64_t>(*time_ms);

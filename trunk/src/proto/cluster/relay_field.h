@@ -34,6 +34,7 @@ struct RelayRequest {
     uint64_t epoch = 0;             // of the claim that is asked for; 0: of any
     int64_t time_ms = 0;            // since 1970
     std::array<uint8_t, 16> nonce{};
+    bool for_any_host = false;  // that was read as v=1, whose mac is not over the host
 
     bool operator==(const RelayRequest&) const = default;
 };
@@ -57,7 +58,8 @@ std::string write_relay_request(const RelayRequest& request,
                                 std::string_view host,
                                 std::string_view target);
 
-// kMalformed, or kDenied: another secret, another host or target, changed on the way, or too old.
+// kMalformed, or kDenied: another secret, another host or target, changed on the way, or too old;
+// with a sentence for the administrator of the node that asked.
 // `now_ms`: since 1970.
 Result<RelayRequest> read_relay_request(std::string_view value,
                                         std::string_view secret,

@@ -49,7 +49,7 @@ struct PhoneCounters {
 class PhoneServer {
   public:
     static constexpr size_t kMaxPhones = 1'000;     // WebSockets
-    static constexpr size_t kMaxPhonesOfOne = 100;  // of one address
+    static constexpr size_t kMaxPhonesOfOne = 100;  // of one address, once half are taken
     static constexpr net::BucketOptions kWrongPasswords{.per_second = 0.2, .burst = 10};
 
     // All must outlive this.

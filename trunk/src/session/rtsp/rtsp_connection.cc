@@ -234,8 +234,9 @@ Result<RtspConnection::Next> RtspConnection::handle_http() {
     }
     WEIR_TRY_ASSIGN(
         const net::AddressPlace place,
-        server_.services().limits.enter_table(net::SharedTable::kRtspTunnels, stream_->peer(),
-                                              RtspTunnels::kMaxTunnelsOfOne));
+        server_.services().limits.enter_table(
+            net::SharedTable::kRtspTunnels, stream_->peer(),
+            {.places = RtspTunnels::kMaxTunnels, .of_one = RtspTunnels::kMaxTunnelsOfOne}));
     WEIR_TRY_ASSIGN(RtspTunnels::Opened opened, server_.tunnels().open(cookie, stream_->peer()));
     Error lost = send_bytes(as_bytes(kTunnelAnswer));
     if (!lost) {

@@ -26,7 +26,7 @@ namespace weir::session {
 class RtspTunnels {
   public:
     static constexpr size_t kMaxTunnels = 1'000;
-    static constexpr size_t kMaxTunnelsOfOne = 100;  // of one address
+    static constexpr size_t kMaxTunnelsOfOne = 100;  // of one address, once half are taken
     static constexpr size_t kMaxCookie = 256;
     static constexpr Millis kWriteTimeout{20'000};  // for either side to take what comes
     static constexpr Millis kLook{5'000};  // so often it is looked whether the other side is there

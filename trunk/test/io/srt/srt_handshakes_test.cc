@@ -1,4 +1,6 @@
+#include <deque>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -77,6 +79,9 @@ TEST_F(SrtHandshakesTest, OneAddressLeavesHalfOfTheRoomToOthers) {
     EXPECT_LE(let_in, static_cast<int>(SrtEngine::kMaxUnadmitted / 2));
     EXPECT_GE(let_in, static_cast<int>(SrtEngine::kMaxUnadmittedOfOne));
     EXPECT_FALSE(handshakes_.hears(address("192.0.2.1"))) << "it was refused too often";
+    const SrtHandshakes::Refused silenced = handshakes_.take_refused();
+    EXPECT_EQ(silenced.peer, "192.0.2.1");
+    EXPECT_EQ(silenced.why, SrtHandshakes::Why::kUnheard);
     EXPECT_TRUE(handshakes_.hears(address("192.0.2.2")));
     for (int32_t socket = 2000; socket < 2020; socket++) {
         EXPECT_EQ(decide(socket, "192.0.2.2"), 0);
@@ -88,6 +93,40 @@ TEST_F(SrtHandshakesTest, OneAddressLeavesHalfOfTheRoomToOthers) {
     now_ += SrtEngine::kForgotten;
     (void)handshakes_.expire(now_);
     EXPECT_EQ(decide(3000, "192.0.2.1"), 0) << "room again";
+}
+
+// The largest connections that there are, which send nothing for 1.5 s and end.
+TEST_F(SrtHandshakesTest, FewAddressesLeaveMemoryToOthers) {
+    int32_t socket = 0;
+    std::deque<std::pair<SrtClock::time_point, int32_t>> silent;
+    for (int i = 0; i < 1'000; i++) {
+        now_ += milliseconds(20);
+        const std::string peer = "198.51.100." + std::to_string(i % 3);
+        while (!silent.empty() && silent.front().first <= now_) {
+            handshakes_.gone(silent.front().second, now_);
+            silent.pop_front();
+        }
+        const bool heard = handshakes_.hears(address(peer));
+        if (heard && ask(++socket, peer, "a/b", Millis(60'000)).verdict.reject == 0) {
+            ASSERT_TRUE(handshakes_.succeeded(socket, "a/b", now_));
+            silent.emplace_back(now_ + milliseconds(1'500), socket);
+        }
+        if (i % 5 == 0) {
+            ASSERT_TRUE(handshakes_.hears(address("192.0.2.2"))) << i;
+            ASSERT_EQ(ask(++socket, "192.0.2.2", "a/b", Millis(60'000)).verdict.reject, 0) << i;
+            ASSERT_TRUE(handshakes_.succeeded(socket, "a/b", now_));
+            handshakes_.admitted(socket);
+        }
+    }
+    EXPECT_GT(counters_.refused_overload, 0U);
+}
+
+TEST_F(SrtHandshakesTest, AProxyOfThisMachineIsHeardHoweverManyWereRefused) {
+    for (int32_t socket = 1; socket <= 100; socket++) {
+        EXPECT_NE(decide(socket, "127.0.0.1", "bad"), 0);
+    }
+    EXPECT_TRUE(handshakes_.hears(address("127.0.0.1")));
+    EXPECT_EQ(counters_.unheard, 0U);
 }
 
 // libsrt keeps a connection for some time after its end, and one that was refused, too.

@@ -124,6 +124,18 @@ TEST_F(SourcesByItselfTest, WhatWasCountedStaysCountedWhenItsSourceIsGone) {
     EXPECT_TRUE(io::eventually([&] { return protocol_.running() == 0; }));
 }
 
+TEST_F(SourcesByItselfTest, ARunGoesOnWhenItMayBeRedirectedToOthers) {
+    named_ = {spec("a")};
+    named_[0].only_servers = {"camera.example"};
+    start();
+    ASSERT_TRUE(io::eventually([&] { return protocol_.running() == 1; }));
+    named_[0].only_servers.emplace_back("other.example");
+    sources_->reconfigure();
+    EXPECT_EQ(protocol_.running(), 1);
+    EXPECT_EQ(sources_->stats(SourceRole::kPull).attempts, 1U);
+    EXPECT_EQ(sources_->size(), 1U);
+}
+
 TEST_F(SourcesByItselfTest, ManySourcesEndTogether) {
     for (int i = 0; i < 50; i++) {
         named_.push_back(spec(fmt::format("s{}", i)));

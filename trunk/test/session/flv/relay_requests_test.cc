@@ -105,6 +105,10 @@ TEST_F(RelayRequestsTest, ARequestForAnotherHostIsNotAnswered) {
     EXPECT_EQ(by_network("of the cluster", "a.example", "a.example"), 403);
     EXPECT_EQ(by_network("of the cluster", "B.example", "b.example:8080"), 404);
     EXPECT_EQ(by_network("of the cluster"), 404) << "its own address";
+    for (const char* name : {"localhost", "[::1]:80", "node-b", "b.example."}) {
+        EXPECT_EQ(by_network("of the cluster", name, name), 404) << name;
+    }
+    EXPECT_EQ(by_network("of the cluster", "192.0.2.7", "192.0.2.7"), 403);
 }
 
 }  // namespace
