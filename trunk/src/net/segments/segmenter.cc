@@ -546,8 +546,8 @@ void Segmenter::follow_clock(int64_t start_ms) {
     }
 }
 
-// Where the system's clock was set, dates begin anew behind a discontinuity. Else none goes back:
-// where that takes more than a segment, the next ones do the rest.
+// Where the system's clock was set, dates begin anew behind a discontinuity. Else none goes back,
+// and they move little at a time: where that is not enough, the next segments do the rest.
 void Segmenter::follow_server_clock(int64_t start_ms) {
     const int64_t set_by_ms = wall_time_ms() - steady_wall_time_ms();
     const bool was_set =
@@ -558,9 +558,10 @@ void Segmenter::follow_server_clock(int64_t start_ms) {
         discontinuity_ = store_.segments_made() > 0;
         date_off_.restart();
     } else if (date_off_.check(off_ms)) {
-        const int64_t least_ms =
-            store_.all().empty() ? INT64_MIN : store_.all().back().start_ms + 1 - start_ms;
-        wall_offset_ms_ += std::max(off_ms, least_ms);
+        const int64_t length_ms =
+            store_.all().empty() ? kMaxDateMoveMs : start_ms - store_.all().back().start_ms;
+        wall_offset_ms_ +=
+            std::clamp(off_ms, -std::min(kMaxDateMoveMs, length_ms - 1), kMaxDateMoveMs);
     }
 }
 

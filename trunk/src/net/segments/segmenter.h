@@ -49,6 +49,7 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     // to the next key frame. So dates are corrected in one step, when they are off by more than
     // this.
     static constexpr int64_t kMaxDateOffMs = 250;
+    static constexpr int64_t kMaxDateMoveMs = 400;  // at a time, in each direction
     // Segments that come so far from the time that their SegmentClock says begin another one.
     static constexpr int64_t kMaxClockOffMs = 1'000;
     // Dates of segments that change by so much against their times begin after a discontinuity

@@ -345,14 +345,17 @@ std::string HlsDiskFolder::line_of(const HlsWrite::Other& other) const {
 
 // Qualities that others write stand behind those of this process.
 std::string HlsDiskFolder::text_of_list(const HlsWrite::List& list) const {
-    std::string text = list.text;
+    std::string more;
     for (const HlsWrite::Other& other : list.others) {
         const std::string line = shared() ? line_of(other) : std::string();
         if (!line.empty()) {
-            text += fmt::format("{}\n{}{}\n", line, other.uri, hls::kQueryMark);
+            more += fmt::format("{}\n{}{}\n", line, other.uri, hls::kQueryMark);
         }
     }
-    return hls::with_query(text, "");
+    // Whether the others have captions is not known here, and NONE would hold for them, too.
+    const std::string own =
+        more.empty() ? list.text : replaced(list.text, ",CLOSED-CAPTIONS=NONE", "");
+    return hls::with_query(own + more, "");
 }
 
 Error HlsDiskFolder::put_lists(const HlsWrite& what, uint64_t& bytes) const {
