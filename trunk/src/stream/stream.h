@@ -135,16 +135,10 @@ class Stream : public StreamLimits, private Counted<Stream> {
     // A player begins. From a key frame older than kOldStartMs it would have a long way to the
     // present, so the publisher is asked for a new one, where that is possible: a browser makes
     // them when it is asked and hardly ever else.
-    static constexpr int64_t kOldStartMs = 1'000;
     void note_new_player();
 
     // Asks the publisher for a key frame, where that is possible.
-    void want_key_frame() {
-        if (publisher_) {
-            publisher_->on_key_frame_wanted();
-        }
-    }
-
+    void want_key_frame();
     void want_key_frame_of(uint8_t layer);
 
     const PublisherClock& publisher_clock() const { return publisher_clock_; }

@@ -22,6 +22,7 @@ struct StreamLimits {
     // there (an encoder needs longer for a picture than for its sound, the more the busier it is).
     static constexpr int64_t kMaxEarlyMs = 1'000;
     static constexpr size_t kMaxEarlyBytes = 64 * 1024;  // more: of the default track
+    static constexpr int64_t kOldStartMs = 1'000;        // Stream::note_new_player()
     // A default audio track that was named is waited for so long once another one has come.
     static constexpr Millis kNamedAudioHolds{1'000};
 };

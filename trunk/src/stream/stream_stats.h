@@ -1,6 +1,7 @@
 // What a stream counts of its publisher's tracks. Plain values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/clock.h"
@@ -37,5 +38,10 @@ struct TrackPresence {
     bool missing = false;  // it was announced, or came, and the other one goes on alone
     MonoTime last{};       // frame
 };
+
+// Its place in a list of audio and video.
+constexpr size_t place_of(media::TrackKind kind) {
+    return static_cast<size_t>(kind);
+}
 
 }  // namespace weir::stream

@@ -1,6 +1,7 @@
 #include "config/explain/yaml.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
