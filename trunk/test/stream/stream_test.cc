@@ -660,26 +660,6 @@ TEST_F(StreamTest, MoreAudioTracksGoOnWhileTheDefaultOneIsSilent) {
     EXPECT_EQ(stream_.more_audio_dropped(), 0U);
 }
 
-TEST_F(StreamTest, EarlyAudioOfTheDefaultTrackIsKeptWhereThatOfAllIsTooMuch) {
-    send(kAudio, test::aac_header());
-    send(kAudio, test::aac_multitrack(1, true, 1));
-    key();
-    audio();
-    const uint32_t late = clock();
-    for (int i = 0; i < 3; i++) {
-        audio();
-        Bytes large = test::aac_multitrack(1, false, 2);
-        large.resize(Stream::kMaxEarlyBytes / 2);
-        send(kAudio, std::move(large));
-    }
-    stream_.publish(publisher_, test::packet(kVideo, late + 10, test::avc_frame(true, 9)), now_);
-    std::vector<int> tracks;
-    for (const media::PacketRef& each : muxer_.configs) {
-        tracks.push_back(each->info().track_id);
-    }
-    EXPECT_THAT(tracks, ElementsAre(0, 1, 0, 0, 0)) << "both configurations, and the frames of one";
-}
-
 TEST_F(StreamTest, DataPassesThroughWithTheTimeOfTheFrameBeforeIt) {
     key();
     send(kData, test::cue_point(3));
