@@ -30,6 +30,9 @@ class Publisher {
     // A player cannot go on without a key frame. Most publishers cannot be asked.
     virtual void on_key_frame_wanted() {}
 
+    // A sink was attached to the stream, and has what is kept of it. May publish, must not yield.
+    virtual void on_sink() {}
+
     // One of this simulcast layer.
     virtual void on_layer_wanted(uint8_t /*layer*/) { on_key_frame_wanted(); }
 

@@ -740,6 +740,9 @@ void Stream::attach(PacketSink& sink) {
     if (sinks_.size() == 1) {
         tell([this](LifeObserver& observer) { observer.on_demand(*this); });
     }
+    if (publisher_ != nullptr) {
+        publisher_->on_sink();
+    }
 }
 
 void Stream::detach(PacketSink& sink) {

@@ -41,6 +41,16 @@ void DerivedAac::announce(int64_t time_ms) {
     publish(media::aac::build_lc_config(options_.rate, options_.channels), true, time_ms);
 }
 
+void DerivedAac::on_sink() {
+    if (bridge_ || !stream_.has_audience(options_.to)) {
+        return;
+    }
+    const std::vector<media::PacketRef> kept = stream_.kept_audio(options_.of);
+    if (!kept.empty()) {
+        on_audio(kept.back());
+    }
+}
+
 void DerivedAac::on_audio(const media::PacketRef& packet) {
     if (!stream_.has_audience(options_.to)) {
         bridge_.reset();

@@ -45,6 +45,11 @@ class DerivedAac {
     // where players are to know from the beginning that there is AAC.
     void announce(int64_t time_ms);
 
+    // A sink was attached to the stream: the audio that it begins with is made now. The next frame
+    // may come behind the next key frame, when the GOP that the sink has begun with is not kept any
+    // more.
+    void on_sink();
+
     // The audio was published.
     void on_audio(const media::PacketRef& packet);
 

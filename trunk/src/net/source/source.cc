@@ -153,6 +153,7 @@ void Source::begin_run(MonoTime now) {
         io::set_log_id(id_);
         outcome_ = run_once();
         ask_key_ = nullptr;
+        on_sink_ = nullptr;
         end_publish(MonoClock::now());
         ended_ = true;
         services_.wake();

@@ -156,6 +156,8 @@ class Source final : private SourceRun, private stream::Publisher, private Count
 
     void set_key_frame_request(std::function<void()> ask) override { ask_key_ = std::move(ask); }
 
+    void set_sink_watch(std::function<void()> watch) override { on_sink_ = std::move(watch); }
+
     void live() override;
 
     // stream::Publisher
@@ -180,6 +182,12 @@ class Source final : private SourceRun, private stream::Publisher, private Count
     }
 
     void on_taken_over() override;
+
+    void on_sink() override {
+        if (on_sink_) {
+            on_sink_();
+        }
+    }
 
     void on_key_frame_wanted() override {
         if (ask_key_) {
@@ -220,6 +228,7 @@ class Source final : private SourceRun, private stream::Publisher, private Count
     bool seen_media_ = false;
     bool carries_ = false;  // a transport stream; the frames in it are not counted again
     std::function<void()> ask_key_;
+    std::function<void()> on_sink_;
     std::optional<GroupStats> group_;
     std::optional<Origin> origin_;
     std::string relayed_from_;  // of a relay that has an origin: its name, or its address

@@ -107,6 +107,9 @@ class SourceRun {
     // yield; forgotten when the run ends.
     virtual void set_key_frame_request(std::function<void()> ask) = 0;
 
+    // Called for each Publisher::on_sink(). Must not yield; forgotten when the run ends.
+    virtual void set_sink_watch(std::function<void()> watch) = 0;
+
     // The stream of begin() and publish(); null: it has none yet, or has lost the name.
     virtual stream::Stream* stream() = 0;
 

@@ -69,6 +69,7 @@ RelayRun::RelayRun(net::SourceRun& run,
 }
 
 RelayRun::~RelayRun() {
+    run_.set_sink_watch(nullptr);
     node_.forget_upstream(spec_.key);
 }
 
@@ -198,6 +199,7 @@ void RelayRun::make_aac(const media::PacketRef& packet) {
         aac_ = std::make_unique<net::DerivedAac>(*stream, run_.publisher(), *options_.workers,
                                                  *options);
         aac_->announce(packet->time_ms());
+        run_.set_sink_watch([this] { aac_->on_sink(); });
     }
     aac_->on_audio(packet);
 }

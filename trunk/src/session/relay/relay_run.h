@@ -91,6 +91,10 @@ class RelayRun final : public net::SourceRun {
         run_.set_key_frame_request(std::move(ask));
     }
 
+    void set_sink_watch(std::function<void()> watch) override {
+        run_.set_sink_watch(std::move(watch));
+    }
+
     stream::Stream* stream() override { return run_.stream(); }
 
     void note_group(const net::GroupStats& stats) override { run_.note_group(stats); }

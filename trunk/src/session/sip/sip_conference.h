@@ -166,6 +166,12 @@ class SipConference final : public stream::Publisher, private Counted<SipConfere
 
     void on_taken_over() override;
 
+    void on_sink() override {
+        if (aac_) {
+            aac_->on_sink();
+        }
+    }
+
   private:
     friend class ConferenceParty;
 

@@ -20,6 +20,13 @@ class SipIngest final : public net::RtpIngest {
               uint32_t local_ssrc,
               io::WorkerPool* workers);
 
+    // As stream::Publisher has it.
+    void on_sink() {
+        if (aac_) {
+            aac_->on_sink();
+        }
+    }
+
   private:
     SipIngest(stream::Stream& stream,
               const stream::Publisher& publisher,

@@ -149,6 +149,12 @@ class SipMedia final : public stream::Publisher,
     std::string_view client_transport() const override;
     void on_taken_over() override;
 
+    void on_sink() override {
+        if (ingest_) {
+            ingest_->on_sink();
+        }
+    }
+
     void on_key_frame_wanted() override { wants_picture_ = true; }
 
   private:

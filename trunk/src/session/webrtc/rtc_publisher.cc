@@ -111,8 +111,14 @@ void RtcPublisher::on_taken_over() {
     session_.end(net::EndClass::kReplaced, "another publisher took the stream over");
 }
 
-void RtcPublisher::on_key_frame_wanted() {
+void RtcPublisher::on_sink() {
     if (ingest_) {  // not while begin() takes the stream
+        ingest_->on_sink();
+    }
+}
+
+void RtcPublisher::on_key_frame_wanted() {
+    if (ingest_) {
         ingest_->request_key_frame();
     }
 }

@@ -68,6 +68,7 @@ class RtcPublisher final : public RtcRole, public stream::Publisher, private Cou
     std::string_view client_ip() const override;
     std::string_view client_transport() const override;
     void on_taken_over() override;
+    void on_sink() override;
     void on_key_frame_wanted() override;
     void on_layer_wanted(uint8_t layer) override;
 

@@ -89,6 +89,12 @@ void WhepClient::request_key_frame() {
     }
 }
 
+void WhepClient::on_sink() {
+    if (ingest_) {
+        ingest_->on_sink();
+    }
+}
+
 // ---- media ----
 
 void WhepClient::on_connected(MonoTime) {

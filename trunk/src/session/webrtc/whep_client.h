@@ -38,6 +38,9 @@ class WhepClient final : public webrtc::ClientTransport, private Counted<WhepCli
 
     void request_key_frame();
 
+    // As stream::Publisher has it.
+    void on_sink();
+
   private:
     // Into the source's stream, by the source's rules.
     class Ingest;

@@ -44,6 +44,7 @@ WhepPullRun::WhepPullRun(net::SourceRun& run, WhepPull& pulls, const webrtc::Cli
         client_.request_key_frame();
         changed_.notify_all();
     });
+    run_.set_sink_watch([this] { client_.on_sink(); });
 }
 
 WhepPullRun::~WhepPullRun() {
@@ -232,6 +233,7 @@ void WhepPullRun::read_in_turn() {
 
 void WhepPullRun::close() {
     run_.set_key_frame_request(nullptr);
+    run_.set_sink_watch(nullptr);
     if (socket_) {
         client_.close();
         socket_->set_handler(nullptr);

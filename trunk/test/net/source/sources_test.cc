@@ -164,6 +164,38 @@ TEST_F(SourcesByItselfTest, WhatIsNoMediaIsIgnoredAndDataIsNotYetMedia) {
               (std::vector{SourceState::kWaiting, SourceState::kWaiting, SourceState::kLive}));
 }
 
+TEST_F(SourcesByItselfTest, ARunIsToldOfEachSink) {
+    struct Sink final : stream::PacketSink {
+        void on_packet(const media::PacketRef&, const stream::Configs*) override {}
+
+        void on_start_lost(stream::StartLost) override {}
+    };
+
+    int told = 0;
+    protocol_.bodies["a"] = [&](SourceRun& run) {
+        run.connected();
+        run.set_sink_watch([&] { told++; });
+        EXPECT_FALSE(run.publish(TrackKind::kVideo, 0, test::avc_header()));
+        return SourceBodies::stay(run);
+    };
+    named_ = {spec("a")};
+    start();
+    ASSERT_TRUE(io::eventually([&] { return live("a"); }));
+    stream::Stream& published = stream("a");
+    Sink first;
+    Sink second;
+    published.attach(first);
+    published.attach(second);
+    EXPECT_EQ(told, 2);
+    sources_->stop(io::soon());
+    published.detach(first);
+    published.attach(first);
+    EXPECT_EQ(told, 2) << "the run has ended";
+    published.detach(first);
+    published.detach(second);
+    registry_.release(published);
+}
+
 TEST_F(SourcesByItselfTest, TheFirstMediaAndTheNextHaveDeadlinesOfTheirOwn) {
     policy_.rules.first_packet = Seconds(300);
     policy_.rules.silent = Seconds(100);

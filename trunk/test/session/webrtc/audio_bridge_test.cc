@@ -242,37 +242,83 @@ TEST_F(BridgedWorld, OpusOfABrowserIsAacForOthersWhileThereAreOthers) {
     EXPECT_TRUE(io::eventually([] { return live_objects("worker_job") == 0; }));
 }
 
-// AAC is made while somebody needs it, and all of what a player starts with is needed: the first
-// one comes in the middle of a GOP, and so does the next, which begins where the first did. The
-// worker is busy at that time.
-TEST_F(BridgedWorld, TheFirstPlayersHaveSoundFromTheirKeyFrameOn) {
-    const std::vector<Bytes> opus = opus_frames(100);
-    start_rtc();
-    auto peer = publishing_peer();
-    ASSERT_NE(peer, nullptr);
-    RtpSource microphone(Codec::kOpus, 111, 2111609516, 5);
-    RtpSource camera(Codec::kH264, kCameraType, kCameraSsrc, 1000);
-    camera.set_config(test::kAvcBaselineConfig);
-    uint32_t ms = 0;
-    const auto film = [&](uint32_t until_ms) {
-        for (; ms < until_ms; ms += 20) {
-            if (ms % 40 == 0) {
-                const Bytes picture = test::nal_frame(
-                    {h264_nal(ms == 0 ? Picture::kKey : Picture::kReferenced, ms, 500)});
-                uint64_t index = camera.next();
-                for (const Bytes& packet : camera.packets(picture, ms * 90)) {
-                    peer->send_rtp(packet, index++);
-                }
+// A publisher with a key frame now and then, a picture each 40 ms and audio each 20 ms.
+class FilmedWorld : public BridgedWorld {
+  protected:
+    ~FilmedWorld() override { registry_.release(stream()); }
+
+    void begin(uint32_t gop_ms) {
+        gop_ms_ = gop_ms;
+        opus_ = opus_frames(100);
+        start_rtc();
+        peer_ = publishing_peer();
+        ASSERT_NE(peer_, nullptr);
+        camera_.set_config(test::kAvcBaselineConfig);
+    }
+
+    // Returns when all of it has been published.
+    void film(uint32_t until_ms, bool mute = false) {
+        for (; ms_ < until_ms; ms_ += 20) {
+            if (ms_ % 40 == 0) {
+                take_picture();
             }
-            const uint64_t index = microphone.next();
-            peer->send_rtp(microphone.packet(opus[ms / 20], ms * 48, ms == 0), index);
+            if (!mute) {
+                const uint64_t index = microphone_.next();
+                peer_->send_rtp(microphone_.packet(opus_[ms_ / 20], ms_ * 48, sent_++ == 0), index);
+            }
             EXPECT_FALSE(io::sleep_for(Millis(0)));
         }
         EXPECT_TRUE(io::eventually([&] {
-            peer->poll();
-            return stream().audio().frames >= until_ms / 20;
+            peer_->poll();
+            return stream().audio().frames >= sent_ && stream().video().frames >= pictures_;
         }));
-    };
+    }
+
+    // Times of the AAC.
+    static std::vector<int64_t> sounds(const Recorder& recorder) {
+        std::vector<int64_t> times;
+        for (const media::PacketRef& packet : recorder.packets) {
+            if (packet->info().codec == Codec::kAac && !packet->info().config) {
+                times.push_back(packet->time_ms());
+            }
+        }
+        return times;
+    }
+
+    // From the key frame on.
+    static void expect_sound_from_its_beginning(const Recorder& recorder) {
+        const std::vector<int64_t> times = sounds(recorder);
+        EXPECT_TRUE(recorder.packets.front()->info().key);
+        const int64_t begin = recorder.packets.front()->time_ms();
+        EXPECT_NEAR(static_cast<double>((times.empty() ? 0 : times.front()) - begin), 0, 60);
+    }
+
+  private:
+    void take_picture() {
+        const auto kind = ms_ % gop_ms_ == 0 ? Picture::kKey : Picture::kReferenced;
+        const Bytes picture = test::nal_frame({h264_nal(kind, ms_, 500)});
+        uint64_t index = camera_.next();
+        for (const Bytes& packet : camera_.packets(picture, ms_ * 90)) {
+            peer_->send_rtp(packet, index++);
+        }
+        pictures_++;
+    }
+
+    std::vector<Bytes> opus_;
+    std::unique_ptr<RtcPeer> peer_;
+    RtpSource microphone_{Codec::kOpus, 111, 2111609516, 5};
+    RtpSource camera_{Codec::kH264, kCameraType, kCameraSsrc, 1000};
+    uint32_t gop_ms_ = 0;
+    uint32_t ms_ = 0;
+    uint64_t sent_ = 0;
+    uint64_t pictures_ = 0;
+};
+
+// AAC is made while somebody needs it, and all of what a player starts with is needed: the first
+// one comes in the middle of a GOP, and so does the next, which begins where the first did. The
+// worker is busy at that time.
+TEST_F(FilmedWorld, TheFirstPlayersHaveSoundFromTheirKeyFrameOn) {
+    ASSERT_NO_FATAL_FAILURE(begin(10'000));
     film(800);
     std::atomic<bool> busy{true};
     for (int i = 0; i < 4; i++) {
@@ -292,25 +338,29 @@ TEST_F(BridgedWorld, TheFirstPlayersHaveSoundFromTheirKeyFrameOn) {
     film(1'400);
     busy = false;
     for (Recorder* recorder : {&first, &second}) {
-        std::vector<int64_t> sounds;
-        EXPECT_TRUE(io::eventually([&] {
-            sounds.clear();
-            for (const media::PacketRef& packet : recorder->packets) {
-                if (packet->info().codec == Codec::kAac && !packet->info().config) {
-                    sounds.push_back(packet->time_ms());
-                }
-            }
-            return sounds.size() > 55;
-        })) << sounds.size();
-        const int64_t begin = recorder->packets.front()->time_ms();
-        EXPECT_TRUE(recorder->packets.front()->info().key);
-        EXPECT_NEAR(static_cast<double>((sounds.empty() ? 0 : sounds.front()) - begin), 0, 60);
-        for (size_t i = 1; i < sounds.size(); i++) {
-            EXPECT_NEAR(static_cast<double>(sounds[i] - sounds[i - 1]), 21, 3) << i;
+        EXPECT_TRUE(io::eventually([&] { return sounds(*recorder).size() > 55; }));
+        expect_sound_from_its_beginning(*recorder);
+        const std::vector<int64_t> times = sounds(*recorder);
+        for (size_t i = 1; i < times.size(); i++) {
+            EXPECT_NEAR(static_cast<double>(times[i] - times[i - 1]), 21, 3) << i;
         }
         stream().detach(*recorder);
     }
-    registry_.release(stream());
+}
+
+// What was sent in bunches, as by a multiplexer: no audio comes between the player and the next key
+// frame, when what it has begun with is kept no longer.
+TEST_F(FilmedWorld, APlayerHasTheSoundOfItsGopAlthoughTheNextAudioComesBehindTheNextKeyFrame) {
+    ASSERT_NO_FATAL_FAILURE(begin(1'000));
+    film(800);
+    Recorder player;
+    stream().attach(player);
+    film(1'040, true);
+    ASSERT_TRUE(player.packets.size() > 1 && player.start_index > 0) << "a second GOP has begun";
+    film(1'400);
+    EXPECT_TRUE(io::eventually([&] { return sounds(player).size() > 50; }));
+    expect_sound_from_its_beginning(player);
+    stream().detach(player);
 }
 
 }  // namespace
