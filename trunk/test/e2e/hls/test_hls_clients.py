@@ -50,6 +50,9 @@ def check(recording, source):
 @pytest.mark.timeout(180)  # three programs at a time, and what each of them got is decoded
 @pytest.mark.parametrize("form", FORMATS)
 def test_three_versions_of_ffmpeg_play(server, folder, source, form):
+    if form == "hls":  # where a playlist begins with a single short segment, ffmpeg 7.0 sometimes stands still behind it
+        viewer = Viewer(address(server, form))
+        wait_until(lambda: len(viewer.reload().segments) > 2, 20, "segments")
     versions = {"debian": "ffmpeg", "older": older_ffmpeg(), "newer": modern_ffmpeg()}
     with ThreadPoolExecutor(len(versions)) as pool:
         jobs = [pool.submit(play_ffmpeg, address(server, form), folder, SECONDS, name=version, ffmpeg=program, suffix="ts")
