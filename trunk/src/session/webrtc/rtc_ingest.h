@@ -80,13 +80,6 @@ class RtcIngest : public net::RtpIngest, private Counted<RtcIngest> {
     }
 
     // A player needs a key frame, of the main layer or of that one.
-    // As stream::Publisher has it.
-    void on_sink() {
-        if (aac_) {
-            aac_->on_sink();
-        }
-    }
-
     void request_key_frame();
     void request_key_frame_of(uint8_t layer);
 
