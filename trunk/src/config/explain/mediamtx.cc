@@ -22,7 +22,7 @@ Values yes_or_no(const Statement& statement) {
 template <int kMinMs, int kMaxMs>
 Values length(const Statement& statement) {
     const std::optional<double> wanted = seconds_of(first_word(statement));
-    return wanted ? Values{duration_text(std::clamp(*wanted, kMinMs / 1000.0, kMaxMs / 1000.0))}
+    return wanted ? Values{seconds_text(std::clamp(*wanted, kMinMs / 1000.0, kMaxMs / 1000.0))}
                   : Values{};
 }
 

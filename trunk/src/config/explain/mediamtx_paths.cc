@@ -109,10 +109,10 @@ class Settings {
             path_.word("recordFormat", "fmp4") == "mpegts" ? "format ts;" : "format mp4;");
         const double part = seconds_of(path_.word("recordPartDuration", "1s")).value_or(1);
         add("recordPartDuration", {"record"},
-            fmt::format("fragment {};", duration_text(std::clamp(part, 0.2, 30.0))));
+            fmt::format("fragment {};", seconds_text(std::clamp(part, 0.2, 30.0))));
         const double split = seconds_of(path_.word("recordSegmentDuration", "1h")).value_or(3600);
         add("recordSegmentDuration", {"record"},
-            fmt::format("split {};", duration_text(std::max(split, 5.0))));
+            fmt::format("split {};", seconds_text(std::max(split, 5.0))));
         const double keep = seconds_of(path_.word("recordDeleteAfter", "1d")).value_or(86'400);
         if (keep > 0) {
             add("recordDeleteAfter", {"record"},
@@ -366,7 +366,7 @@ class Paths {
             add("on_demand on;");
             const double linger =
                 seconds_of(path.word("sourceOnDemandCloseAfter", "10s")).value_or(10);
-            add(fmt::format("linger {};", duration_text(std::min(linger, 3600.0))));
+            add(fmt::format("linger {};", seconds_text(std::min(linger, 3600.0))));
         }
         const std::string transport =
             path.word("rtspTransport", path.word("sourceProtocol", "automatic"));

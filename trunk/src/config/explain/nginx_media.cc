@@ -256,7 +256,7 @@ class Recording {
             out_.lose(statement, "files may not be that short: record { split 5s; }.");
             return;
         }
-        line(statement, fmt::format("split {};", duration_text(*seconds)));
+        line(statement, fmt::format("split {};", seconds_text(*seconds)));
     }
 
     Explainer& out_;
@@ -309,7 +309,7 @@ void explain_lengths(Explainer& out, const Scope& scope, const Place& place) {
     const double length = seconds_of(scope.word("hls_playlist_length"), 0.001).value_or(kPlaylist);
     if (const Statement* own = scope.own("hls_fragment")) {
         out.become(*own, hls,
-                   {fmt::format("fragment {};", duration_text(written)), {}, "cut at key frames"});
+                   {fmt::format("fragment {};", seconds_text(written)), {}, "cut at key frames"});
     }
     const Statement* own = scope.own("hls_playlist_length");
     own = own != nullptr ? own : scope.own("hls_fragment");

@@ -111,7 +111,7 @@ void explain_dvr(Explainer& out, const Statement& dvr, const SrsVhost& vhost) {
     put(out, dvr, place, fmt::format("name \"{}\";", pattern.name));
     if (word_of(dvr.block, "dvr_plan", "session") == "segment") {
         const double length = seconds_of(word_of(dvr.block, "dvr_duration")).value_or(kDuration);
-        put(out, dvr, place, fmt::format("split {};", duration_text(length)));
+        put(out, dvr, place, fmt::format("split {};", seconds_text(length)));
     }
 }
 
@@ -144,7 +144,7 @@ void explain_hls(Explainer& out, const Statement& hls, const SrsVhost& vhost) {
     const double wanted = seconds_of(word_of(hls.block, "hls_fragment")).value_or(kFragment);
     const double fragment = std::clamp(wanted, 1.0, 60.0);
     const double window = seconds_of(word_of(hls.block, "hls_window")).value_or(kWindow);
-    put(out, hls, place, fmt::format("fragment {};", duration_text(fragment)), "cut at key frames");
+    put(out, hls, place, fmt::format("fragment {};", seconds_text(fragment)), "cut at key frames");
     put(out, hls, place, fmt::format("window {};", window_text(fragment, window)));
     for (const Statement& each : hls.block) {
         const std::string& name = each.name.text;

@@ -156,7 +156,7 @@ std::optional<double> seconds_of(std::string_view text, double bare) {
     return result;
 }
 
-std::string duration_text(double seconds) {
+std::string seconds_text(double seconds) {
     const auto ms = static_cast<uint64_t>(std::llround(seconds * 1000));
     return ms % 1000 == 0 ? fmt::format("{}s", ms / 1000) : fmt::format("{}ms", ms);
 }

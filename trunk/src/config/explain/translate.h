@@ -60,7 +60,7 @@ std::string window_text(double fragment_s, double length_s);
 std::optional<double> seconds_of(std::string_view text, double bare = 1);
 
 // "90s", "1500ms".
-std::string duration_text(double seconds);
+std::string seconds_text(double seconds);
 
 // Bytes of "128", "128K", "1M", "2G".
 std::optional<uint64_t> bytes_of(std::string_view text);
