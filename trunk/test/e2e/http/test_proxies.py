@@ -6,7 +6,7 @@ import pytest
 from flv import FlvReader
 from media import publisher
 from tls import V2_SIGNATURE, certificate, connect, get, tls_weir, v2_header
-from weir import wait_until
+from weir import free_port, wait_until
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_x_forwarded_for_counts_from_the_right(behind, folder):
 
 
 def test_whip_through_a_local_proxy_is_not_local(new_weir, folder):
-    server = new_weir("rtc_server { enabled on; listen 127.0.0.1:0; candidate 127.0.0.1; }").start()
+    server = new_weir(f"rtc_server {{ enabled on; listen 127.0.0.1:{free_port()}; candidate 127.0.0.1; }}").start()
     offer = "v=0\r\n"
 
     def post(fields):

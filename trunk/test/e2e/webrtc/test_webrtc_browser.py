@@ -7,7 +7,7 @@ import pytest
 
 from browser import Browser
 from media import Program, check_rising, play_curl, play_ffmpeg, run
-from rtc import (ClockPublisher, Page, change, delays, free_udp_port, longest_freeze, median_delay, rtc_weir, whep_path, whip_path)
+from rtc import (ClockPublisher, Page, change, delays, longest_freeze, median_delay, rtc_weir, whep_path, whip_path)
 from weir import patience, wait_until
 
 
@@ -50,35 +50,6 @@ def test_rtmp_plays_by_whep(new_weir, folder, browser):
         assert buffered / emitted < 0.3 * patience(), f"jitter buffer {1000 * buffered / emitted:.0f} ms"
         assert median_delay(shown) < 300 * patience(), f"camera to screen: {sorted(delays(shown))}"
         assert page.close("one") == 200
-
-
-def lip_sync_ms(page, name):
-    """How much later Chromium plays a moment's audio than its picture; the median of two seconds. Without a report of both tracks: no number."""
-    found = []
-    for _ in range(10):
-        time.sleep(0.2)
-        stats = page.stats(name)
-        times = [stats[kind].get("estimatedPlayoutTimestamp") for kind in ("audio", "video")]
-        if None not in times:
-            # Each says what is played at its own `timestamp`.
-            played = [at - stats[kind]["timestamp"] for at, kind in zip(times, ("audio", "video"))]
-            found.append(played[1] - played[0])
-    return sorted(found)[len(found) // 2] if len(found) >= 5 else float("nan")
-
-
-@pytest.mark.alone
-@pytest.mark.parametrize("by", ["rtmp", "srt"])
-def test_audio_and_video_are_played_together(new_weir, folder, browser, by):
-    port = free_udp_port()
-    weir = rtc_weir(new_weir, f"srt_server {{ listen 127.0.0.1:{port}; }}" if by == "srt" else "")
-    address = f"srt://127.0.0.1:{port}?streamid=publish:live/livestream" if by == "srt" else weir.rtmp()
-    with ClockPublisher(address, folder, gop=50, muxer=("-f", "mpegts" if by == "srt" else "flv")):
-        weir.wait_live()
-        page = Page(browser, weir)
-        assert page.play("sync", whep_path("livestream"))["status"] == 201
-        page.wait_frames("sync")
-        # Chromium moves audio and video together in small steps, from the first sender reports on.
-        wait_until(lambda: abs(lip_sync_ms(page, "sync")) <= 40, 30, "audio and video are played within 40 ms of each other")
 
 
 def check_bridged(recording, seconds=2.5):
