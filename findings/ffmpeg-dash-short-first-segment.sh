@@ -6,8 +6,8 @@
 #
 # Guessed: ffmpeg reads one segment after the other.
 # Seen (imageio-ffmpeg 0.8.1): it asks for the first segment again and again, 2,500 times in 7 s. At an update of the MPD it
-# looks for its place by the whole second in which its
-# segment begins, and the first and the second segment begin in the same one. With a first segment of 2 s it asks once.
+# looks for its place by the whole second in which its segment begins, and the first and the second segment begin in the same
+# one. With a first segment of 2 s it asks once.
 #
 # Needs ffmpeg to make the segments.
 set -euo pipefail

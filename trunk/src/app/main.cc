@@ -47,8 +47,8 @@ namespace {
 constexpr int kUsageError = 1;
 constexpr int kOutputError = 1;
 constexpr size_t kMaxWhy = 4'000;  // of what a process tells its supervisor
-// Of --explain, where not all of it could be taken over. With both it is kLost: what has to be
-// decided is refused by -t as well, but what is lost is not.
+// Exit codes of --explain when the result lacks something. If both apply, the code is kLost: weir
+// -t refuses undecided lines as well, but does not know of lost functions.
 constexpr int kToDecide = 2;
 constexpr int kLost = 3;
 
@@ -220,7 +220,7 @@ CommandLine parse_arguments(int count, char** arguments, const config::Environme
     return line;
 }
 
-// Of a configuration with errors: as far as it could be read.
+// A configuration with errors gives the secrets of the part that could be read.
 std::string secrets_text(const config::ParseOutcome& outcome) {
     std::string text;
     for (const std::string& secret :

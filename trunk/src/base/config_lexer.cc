@@ -149,7 +149,7 @@ void LexerView::append(Token& token, char c) {
     }
 }
 
-// Of a text in quotes: whether there may be more of it.
+// True if a quoted text may continue here. Only those of other servers span lines.
 bool LexerView::goes_on() const {
     return !at_end() && (dialect_ == Dialect::kForeign || peek() != '\n');
 }
