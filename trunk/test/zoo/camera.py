@@ -2,13 +2,15 @@
 
 Every ten seconds the camera does something else: messages that are split or broken, clocks that step, stamps that stray, holes, tracks
 that pause, a connection that breaks. Each output is read again and again for a minute by ffmpeg, and each watcher is checked: times never
-go back, pictures and sound come, no line of errors. The server's memory is watched, too.
+go back, pictures and sound come, no line of errors. The server's memory is watched, too. SIGTERM or SIGINT ends it early, with the
+table of what was seen until then.
 """
 
 import argparse
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -234,10 +236,14 @@ def main():
     watching = watchers(server, folder, ending)
     for watcher in watching:
         watcher.start()
-    end = time.monotonic() + 60 * options.minutes
-    while time.monotonic() < end and server.process.poll() is None and not camera.error:
+    began, stopped = time.monotonic(), threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    end = began + 60 * options.minutes
+    while time.monotonic() < end and server.process.poll() is None and not camera.error and not stopped.is_set():
         memory.append(resident_kib(server.process.pid))
-        time.sleep(min(10, max(0.0, end - time.monotonic())))
+        stopped.wait(min(10, max(0.0, end - time.monotonic())))
+    print(f"after {(time.monotonic() - began) / 60:.0f} minutes", flush=True)
     alive = server.process.poll() is None
     ending.set()
     for watcher in watching:

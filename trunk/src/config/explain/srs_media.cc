@@ -70,7 +70,7 @@ std::string name_part(std::string_view part) {
 FilePattern file_pattern(std::string path) {
     for (const std::string_view end : {".flv", ".mp4"}) {
         if (path.ends_with(end)) {
-            path.resize(path.size() - end.size());
+            path.erase(path.size() - end.size());
         }
     }
     const size_t variable = path.find('[');
