@@ -78,7 +78,8 @@ TEST(ExplainLostTest, RecordingOfNginxIsWritten) {
         "record all; record_path /rec; record_interval 15m;"
         " record_max_size 100M; record_unique on;");
     expect_written(done, {});
-    const RecordConfig& record = loaded(done).find_settings("", "live")->record;
+    const Config config = loaded(done);
+    const RecordConfig& record = config.find_settings("", "live")->record;
     EXPECT_TRUE(record.enabled);
     EXPECT_EQ(record.path, "/rec");
     EXPECT_EQ(record.format, RecordContainer::kFlv);
