@@ -71,7 +71,17 @@ constexpr std::string_view to_string(StreamList list) {
     return "none";
 }
 
-enum class ApiRole : uint8_t { kRead, kAdmin };
+// What a login may do, each also what those before it may: look; end clients and record; all.
+enum class ApiRole : uint8_t { kRead, kOperate, kAdmin };
+
+constexpr std::string_view to_string(ApiRole role) {
+    switch (role) {
+        case ApiRole::kRead: return "read";
+        case ApiRole::kOperate: return "operate";
+        case ApiRole::kAdmin: break;
+    }
+    return "admin";
+}
 
 struct ApiTokenConfig {
     ApiRole role = ApiRole::kRead;

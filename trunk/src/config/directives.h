@@ -75,8 +75,8 @@ enum class ValueType : uint8_t {
     kFrames,        // self, none, or one or more of SCHEME://HOST[:PORT], *
     kSecret,        // one or more secrets, or file:PATH; at least `min` bytes each
     kLogin,         // NAME SECRET
-    kRoleSecret,    // read|admin SECRET
-    kRoleLogin,     // read|admin NAME SECRET
+    kRoleSecret,    // read|operate|admin SECRET
+    kRoleLogin,     // read|operate|admin NAME SECRET
     kIceServer,     // stun:HOST[:PORT], or turn:HOST[:PORT][?transport=udp|tcp] USER PASSWORD
     kNetworks,      // one or more of ADDRESS, ADDRESS/BITS
     kUser,          // NAME [GROUP]

@@ -156,9 +156,10 @@ const Directive kAccessDirectives[] = {
      .repeatable = true,
      .secret_from = 1,
      .example = "read file:/run/secrets/metrics_token",
-     .doc = "A role, read or admin, and the token for it: Authorization: Bearer TOKEN. read "
-            "may look; admin may also end clients, reload and start measurements. When a "
-            "token or a user is configured, everybody needs one.",
+     .doc = "A role and the token for it: Authorization: Bearer TOKEN. read may look; operate may "
+            "also end clients, start, end and remove recordings; admin may do everything else, "
+            "such as to reload and to start measurements. When a token or a user is configured, "
+            "everybody needs one.",
      .apply =
          [](const Target& t, const Value& v) {
              begun(t.config.http_api.access.tokens, t)
@@ -170,7 +171,7 @@ const Directive kAccessDirectives[] = {
      .repeatable = true,
      .secret_from = 2,
      .example = "admin alice file:/run/secrets/alice",
-     .doc = "A role, a name and a password, for browsers: Authorization: Basic.",
+     .doc = "A role (see token), a name and a password, for browsers: Authorization: Basic.",
      .apply =
          [](const Target& t, const Value& v) {
              begun(t.config.http_api.access.users, t)

@@ -213,10 +213,10 @@ bool ValueParser::parse_login_at(Value& value, size_t at) {
 }
 
 bool ValueParser::parse_role(Value& value) {
-    const std::string_view roles[] = {"read", "admin"};
+    const std::string_view roles[] = {"read", "operate", "admin"};  // as ApiRole
     const std::optional<size_t> role = index_of(word().text, roles);
     if (!role) {
-        return fail(word(), "read or admin", did_you_mean(word().text, roles));
+        return fail(word(), "read, operate or admin", did_you_mean(word().text, roles));
     }
     value.number = *role;
     return true;

@@ -95,7 +95,7 @@ TEST(AccessConfigTest, SaysWhatWasExpected) {
     EXPECT_THAT(error_of("security { jwt_secret short; }"), HasSubstr("at least 32 bytes"));
     EXPECT_THAT(error_of("security { publish_key; }"), HasSubstr("keys, or file:PATH"));
     EXPECT_THAT(error_of("security { publish_key file:; }"), HasSubstr("keys, or file:PATH"));
-    EXPECT_THAT(error_of("http_api { token reed x; }"), HasSubstr("read or admin"));
+    EXPECT_THAT(error_of("http_api { token reed x; }"), HasSubstr("read, operate or admin"));
     EXPECT_THAT(error_of("max_publish_bitrate 5;"), HasSubstr("a bit rate from 10k to 100g"));
     EXPECT_THAT(error_of("max_publish_bitrate 8mb;"), HasSubstr("a bit rate"));
     EXPECT_THAT(error_of("server_name http://a.example;"), HasSubstr("names of hosts"));

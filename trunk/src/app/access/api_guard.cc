@@ -11,6 +11,9 @@
 #include "proto/http/origin.h"
 
 namespace weir::app {
+
+using config::ApiRole;
+
 namespace {
 
 constexpr std::string_view kBasic = "Basic ";
@@ -25,13 +28,21 @@ bool changes(http::Method method) {
            method != http::Method::kOptions;
 }
 
+ApiRole role_for(bool changes, net::HttpAccess wanted) {
+    if (!changes) {
+        return wanted == net::HttpAccess::kAdmin ? ApiRole::kAdmin : ApiRole::kRead;
+    }
+    return wanted == net::HttpAccess::kOperate ? ApiRole::kOperate : ApiRole::kAdmin;
+}
+
 // To a client that showed no login: how the logins that there are can be shown.
 std::string what_is_asked(bool users, bool tokens) {
     constexpr std::string_view kUser =
-        "a user and password of http_api { user read|admin NAME PASSWORD; } (Authorization: "
+        "a user and password of http_api { user read|operate|admin NAME PASSWORD; } "
+        "(Authorization: "
         "Basic; curl -u NAME:PASSWORD)";
     constexpr std::string_view kToken =
-        "Authorization: Bearer TOKEN, with a token of http_api { token read|admin TOKEN; }";
+        "Authorization: Bearer TOKEN, with a token of http_api { token read|operate|admin TOKEN; }";
     return fmt::format("this API needs a login: {}{}{}", users ? kUser : "",
                        users && tokens ? ", or " : "", tokens ? kToken : "");
 }
@@ -108,12 +119,45 @@ bool ApiGuard::admit(net::HttpExchange& exchange, const net::HttpRoute* route) {
         return false;
     }
     const http::Request& request = exchange.request();
-    const bool needs_admin = changes(request.method) || wanted == net::HttpAccess::kAdmin;
-    const bool open = access().open_metrics && request.path == "/metrics" && !needs_admin;
+    const ApiRole needed = role_for(changes(request.method), wanted);
+    const bool open =
+        access().open_metrics && request.path == "/metrics" && needed == ApiRole::kRead;
+    Login login{Login::Kind::kNone, ApiRole::kAdmin, {}, false};
     if (access().asks() && !open) {
-        return admit_login(exchange, needs_admin);
+        login = login_of(request);
+        if (!admit_login(exchange, login, needed)) {
+            return false;
+        }
+    } else if (!admit_page(exchange, needed, false)) {
+        return false;
     }
-    return admit_page(exchange, needs_admin, false);
+    if (needed != ApiRole::kRead) {
+        log::info("api change by={} role={} ip={} method={} path={}", login.name(),
+                  to_string(login.role), exchange.peer().host(), http::to_string(request.method),
+                  log::escaped(request.path));
+    }
+    return true;
+}
+
+std::string_view ApiGuard::Login::name() const {
+    return kind == Kind::kNone ? "anybody" : user.empty() ? "a token" : std::string_view(user);
+}
+
+void ApiGuard::add_to(net::HttpRouter& router, const net::ServerIdentity& identity) {
+    net::HttpRouteOptions options;
+    options.errors = http::ErrorFormat::kJson;
+    router.add_prefix("/api/v1/login", options, [this, identity](net::HttpExchange& exchange) {
+        if (exchange.request().path != "/api/v1/login") {
+            (void)exchange.respond_error(404, "there is nothing below /api/v1/login");
+            return;
+        }
+        const Login login = login_of(exchange.request());
+        net::Json body = net::envelope(identity);
+        body["data"] = {{"needed", access().asks()},
+                        {"user", login.user},
+                        {"role", to_string(access().asks() ? login.role : ApiRole::kAdmin)}};
+        net::answer(exchange, body);
+    });
 }
 
 ApiGuard::Login ApiGuard::login_of(const http::Request& request) const {
@@ -132,17 +176,16 @@ ApiGuard::Login ApiGuard::login_of(const http::Request& request) const {
     } else if (const auto token = http::bearer_token(request)) {
         secret = *token;
     }
-    Login login{Login::Kind::kWrong, config::ApiRole::kRead, basic};
+    Login login{Login::Kind::kWrong, ApiRole::kRead, {}, basic};
     for (const ApiSecrets& known : access_.data().api) {
         // Both are always compared, so that the time does not tell which names there are.
         const bool same_kind = basic == !known.user.empty();
         const bool same_user = equal_in_constant_time(as_bytes(user), as_bytes(known.user));
         const bool same_secret = is_one_of(secret, known.secrets);
         if (same_kind && same_user && same_secret && !secret.empty()) {
-            const bool more =
-                login.kind == Login::Kind::kWrong || known.role == config::ApiRole::kAdmin;
             login.kind = Login::Kind::kGood;
-            login.role = more ? known.role : login.role;
+            login.user = known.user;
+            login.role = std::max(login.role, known.role);
         }
     }
     return login;
@@ -162,7 +205,7 @@ bool ApiGuard::knows(const net::HttpExchange& exchange) {
     return login.kind == Login::Kind::kGood;
 }
 
-bool ApiGuard::admit_login(net::HttpExchange& exchange, bool needs_admin) {
+bool ApiGuard::admit_login(net::HttpExchange& exchange, const Login& login, ApiRole needed) {
     const MonoTime now = MonoClock::now();
     const NetAddress address = net::limited_address(exchange.peer());
     if (const Millis wait = failures_.wait_for(address, kFailures, now); wait > Millis(0)) {
@@ -171,7 +214,6 @@ bool ApiGuard::admit_login(net::HttpExchange& exchange, bool needs_admin) {
                {{"Retry-After", retry_after(wait)}});
         return false;
     }
-    const Login login = login_of(exchange.request());
     if (login.kind != Login::Kind::kGood) {
         http::Fields fields;
         const bool users = !access().users.empty();
@@ -194,16 +236,17 @@ bool ApiGuard::admit_login(net::HttpExchange& exchange, bool needs_admin) {
                fields);
         return false;
     }
-    if (needs_admin && login.role != config::ApiRole::kAdmin) {
+    if (login.role < needed) {
         refuse(exchange, net::Refusal::kApiRole, 403,
-               "this needs the role admin, and this login has the role read");
+               fmt::format("this needs the role {}, and this login has the role {}",
+                           to_string(needed), to_string(login.role)));
         return false;
     }
     // What a page had to know it may use; what the browser adds by itself it may not.
-    return !login.basic || admit_page(exchange, needs_admin, true);
+    return !login.basic || admit_page(exchange, needed, true);
 }
 
-bool ApiGuard::admit_page(net::HttpExchange& exchange, bool needs_admin, bool known_host) {
+bool ApiGuard::admit_page(net::HttpExchange& exchange, ApiRole needed, bool known_host) {
     const http::Request& request = exchange.request();
     if (!known_host && !http::is_own_host(request.host, config_.server_names)) {
         refuse(exchange, net::Refusal::kApiHost, 403,
@@ -211,7 +254,7 @@ bool ApiGuard::admit_page(net::HttpExchange& exchange, bool needs_admin, bool kn
                "or name it with \"server_name NAME;\"");
         return false;
     }
-    if (!needs_admin) {
+    if (needed == ApiRole::kRead) {
         return true;  // without CORS fields a page cannot read what GET shows
     }
     const std::string_view page = http::trimmed(request.headers.get("Origin").value_or(""));

@@ -1,8 +1,9 @@
 // ApiGuard: who may ask the HTTP API for what. One place in front of all of its routes
 // (HttpServerOptions::authorize).
 //
-// With tokens or users configured, everybody needs one: read for what GET shows, admin for all that
-// changes something or costs much. Without, whoever reaches a listener may do everything, but for
+// With tokens or users configured, everybody needs one: read for what GET shows, operate to end
+// clients and to record, admin for all else that changes something or costs much. Each change is a
+// line of the log with who made it. Without, whoever reaches a listener may do everything, but for
 // pages of other sites in a browser: Host against names of strangers that point here (DNS
 // rebinding), Origin against requests that a page makes behind its reader's back. Routes with rules
 // of their own (WHIP) pass; the request rate holds for all.
@@ -15,6 +16,7 @@
 #include "base/log.h"
 #include "config/config.h"
 #include "net/address_rates.h"
+#include "net/api/answer.h"
 #include "net/http/exchange.h"
 #include "net/http/router.h"
 #include "net/limits.h"
@@ -42,19 +44,26 @@ class ApiGuard {
     // counts like a wrong one there. Never yields.
     bool knows(const net::HttpExchange& exchange);
 
+    // GET /api/v1/login: who asks, and what he may do; pages show no button that would be refused.
+    void add_to(net::HttpRouter& router, const net::ServerIdentity& identity);
+
   private:
     struct Login {
         enum class Kind : uint8_t { kNone, kWrong, kGood } kind = Kind::kNone;
         config::ApiRole role = config::ApiRole::kRead;
+        std::string user;    // empty: a token, or none was needed
         bool basic = false;  // a browser sends it by itself
+
+        // For the log: a name, "a token" or "anybody".
+        std::string_view name() const;
     };
 
     const config::ApiAccessConfig& access() const { return config_.http_api.access; }
 
     bool within_rate(net::HttpExchange& exchange);
     bool answer_preflight(net::HttpExchange& exchange, const net::HttpRoute* route);
-    bool admit_login(net::HttpExchange& exchange, bool needs_admin);
-    bool admit_page(net::HttpExchange& exchange, bool needs_admin, bool known_host);
+    bool admit_login(net::HttpExchange& exchange, const Login& login, config::ApiRole needed);
+    bool admit_page(net::HttpExchange& exchange, config::ApiRole needed, bool known_host);
     Login login_of(const http::Request& request) const;
     void refuse(net::HttpExchange& exchange,
                 net::Refusal reason,

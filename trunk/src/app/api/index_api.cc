@@ -85,6 +85,7 @@ void HttpApi::add_to(net::HttpRouter& router) {
     add_exact(router, "/metrics", &HttpApi::metrics);
     const net::HttpRouteOptions json = json_options();
     net::HttpRouteOptions deletes = json;
+    deletes.access = net::HttpAccess::kOperate;
     deletes.methods |= http::method_bit(http::Method::kDelete);
     router.add_prefix("/api/v1/vhosts", json, [this](auto& exchange) { vhosts(exchange); });
     router.add_prefix("/api/v1/streams", deletes, [this](auto& exchange) { streams(exchange); });

@@ -2,6 +2,7 @@
 // of anybody.
 #include <cmath>
 
+#include "app/access/open_to_all.h"
 #include "app/api/health_monitor.h"
 #include "app/api/http_api.h"
 #include "app/api/live_merge.h"
@@ -17,11 +18,6 @@ namespace {
 
 double rounded(float value) {
     return std::round(static_cast<double>(value) * 1000) / 1000;
-}
-
-// An address that no rule for loopback or a network of the operator's takes.
-io::SocketAddress nobody() {
-    return io::SocketAddress::of(NetAddress::from_v4({0, 0, 0, 0}, 0));
 }
 
 }  // namespace

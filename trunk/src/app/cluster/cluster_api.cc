@@ -100,6 +100,7 @@ void ClusterApi::add_to(net::HttpRouter& router) {
     add(kNodesPath, [this](net::HttpExchange& exchange) { list_nodes(exchange); });
     add(kClusterPath, [this](net::HttpExchange& exchange) { show_node(exchange); });
     options.methods |= http::method_bit(http::Method::kDelete);
+    options.access = net::HttpAccess::kOperate;
     add(kStreamsPath, [this](net::HttpExchange& exchange) {
         if (is_below(exchange, kStreamsPath)) {
             return;

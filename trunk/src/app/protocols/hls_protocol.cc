@@ -4,6 +4,7 @@
 #include "config/named_stream.h"
 #include "diagnosis/memory_report.h"
 #include "net/api/exposition.h"
+#include "stream/stream.h"
 
 namespace weir::app {
 namespace {
@@ -85,6 +86,12 @@ HlsProtocol::Totals HlsProtocol::totals() const {
 void HlsProtocol::add_features(net::Json& features) const {
     features["hls"] = true;
     features["dash"] = true;
+}
+
+void HlsProtocol::add_stream_facts(const stream::Stream& stream, net::Json& json) const {
+    const stream::StreamKey& key = stream.key();
+    const config::VhostConfig* const found = config_.find_settings(key.vhost, key.app);
+    json["hls"] = found != nullptr && found->hls.enabled;
 }
 
 net::Json HlsProtocol::summary() const {

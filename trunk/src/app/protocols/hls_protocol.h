@@ -39,6 +39,7 @@ class HlsProtocol final : public Protocol, private session::HlsRules {
     }
 
     void add_features(net::Json& features) const override;
+    void add_stream_facts(const stream::Stream& stream, net::Json& json) const override;
     net::Json summary() const override;
     void add_metrics(net::Exposition& text) const override;
     void add_memory(diagnosis::MemoryReport& report) const override;

@@ -81,6 +81,7 @@ net::Json finished_json(const session::RecordedFile& file,
 void RecordingsApi::add_to(net::HttpRouter& router) {
     net::HttpRouteOptions options;
     options.errors = http::ErrorFormat::kJson;
+    options.access = net::HttpAccess::kOperate;
     options.methods |=
         http::method_bit(http::Method::kDelete) | http::method_bit(http::Method::kPost);
     router.add_prefix(std::string(kPath), options, [this](auto& exchange) { handle(exchange); });

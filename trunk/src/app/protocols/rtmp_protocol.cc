@@ -1,7 +1,6 @@
 #include "app/protocols/rtmp_protocol.h"
 
-#include <algorithm>
-
+#include "app/protocols/shown_port.h"
 #include "app/run/listener_service.h"
 #include "app/run/tls_scope.h"
 #include "diagnosis/memory_report.h"
@@ -17,21 +16,11 @@ session::RtmpServerOptions options_of(const config::Config& config) {
     return options;
 }
 
-// Of addresses that a page shows: without TLS, and not behind a proxy.
-uint16_t shown_port(const config::Config& config) {
-    const auto plain = std::ranges::find_if(config.listen, [](const config::ListenAddress& listen) {
-        return !listen.ssl && !listen.proxy_protocol;
-    });
-    const config::ListenAddress& listen =
-        plain != config.listen.end() ? *plain : config.listen.at(0);
-    const auto first = io::SocketAddress::parse(listen.address);
-    return first.ok() ? first->port() : 0;
-}
-
 }  // namespace
 
 RtmpProtocol::RtmpProtocol(const ProtocolContext& context)
-    : server_(context.services, options_of(context.config)), port_(shown_port(context.config)) {}
+    : server_(context.services, options_of(context.config)),
+      port_(shown_port(context.config.listen)) {}
 
 std::span<const Transport> RtmpProtocol::transports() const {
     static constexpr Transport kAll[] = {{"rtmp"}};
@@ -58,7 +47,7 @@ std::vector<ListenerService> RtmpProtocol::listeners() {
 
 void RtmpProtocol::reconfigure(const config::Config& config) {
     server_.reconfigure(options_of(config));
-    port_ = shown_port(config);
+    port_ = shown_port(config.listen);
 }
 
 void RtmpProtocol::add_features(net::Json& features) const {

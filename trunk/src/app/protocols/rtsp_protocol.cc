@@ -1,8 +1,7 @@
 #include "app/protocols/rtsp_protocol.h"
 
-#include <algorithm>
-
 #include "app/processes/process_link.h"
+#include "app/protocols/shown_port.h"
 #include "app/run/listener_service.h"
 #include "app/run/tls_scope.h"
 #include "diagnosis/memory_report.h"
@@ -31,17 +30,8 @@ session::RtspServerOptions options_of(const config::Config& config) {
     return options;
 }
 
-// Of addresses that a page shows: without TLS, and not behind a proxy.
-uint16_t shown_port(const config::Config& config) {
-    const config::RtspServerConfig& rtsp = config.rtsp_server;
-    const auto plain = std::ranges::find_if(rtsp.listen, [](const config::ListenAddress& listen) {
-        return !listen.ssl && !listen.proxy_protocol;
-    });
-    if (!rtsp.enabled || plain == rtsp.listen.end()) {
-        return 0;
-    }
-    const auto first = io::SocketAddress::parse(plain->address);
-    return first.ok() ? first->port() : 0;
+uint16_t port_of(const config::RtspServerConfig& rtsp) {
+    return rtsp.enabled ? shown_port(rtsp.listen) : 0;
 }
 
 }  // namespace
@@ -49,7 +39,7 @@ uint16_t shown_port(const config::Config& config) {
 RtspProtocol::RtspProtocol(const ProtocolContext& context)
     : server_(context.services, options_of(context.config)),
       enabled_(context.config.rtsp_server.enabled),
-      port_(shown_port(context.config)) {
+      port_(port_of(context.config.rtsp_server)) {
     if (context.link != nullptr) {
         server_.share_nonces(context.link->secret("rtsp nonces"));
     }
@@ -120,7 +110,7 @@ void RtspProtocol::add_sources(net::Sources& sources) {
 
 void RtspProtocol::reconfigure(const config::Config& config) {
     enabled_ = config.rtsp_server.enabled;
-    port_ = shown_port(config);
+    port_ = port_of(config.rtsp_server);
     server_.reconfigure(options_of(config));
 }
 

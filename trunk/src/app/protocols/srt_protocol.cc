@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/protocols/secret_text.h"
+#include "app/protocols/shown_port.h"
 #include "app/run/listener_service.h"
 #include "diagnosis/memory_report.h"
 #include "net/api/exposition.h"
@@ -64,10 +65,16 @@ io::SrtLimits limits_of(const config::Config& config) {
     return out;
 }
 
+uint16_t port_of(const config::SrtServerConfig& srt) {
+    return srt.enabled ? shown_port(srt.listen) : 0;
+}
+
 }  // namespace
 
 SrtProtocol::SrtProtocol(const ProtocolContext& context)
-    : server_(context.services), enabled_(context.config.srt_server.enabled) {}
+    : server_(context.services),
+      enabled_(context.config.srt_server.enabled),
+      port_(port_of(context.config.srt_server)) {}
 
 std::span<const Transport> SrtProtocol::transports() const {
     static constexpr Transport kAll[] = {{"srt"}};
@@ -105,6 +112,7 @@ Error SrtProtocol::prepare(const config::Config& next, io::WorkerPool& workers) 
 
 void SrtProtocol::reconfigure(const config::Config& config) {
     enabled_ = config.srt_server.enabled;
+    port_ = port_of(config.srt_server);
     if (enabled_ && prepared_) {
         server_.set_rules(prepared_);
         server_.engine().set_limits(limits_of(config));
@@ -118,6 +126,10 @@ void SrtProtocol::add_sources(net::Sources& sources) {
 
 void SrtProtocol::add_features(net::Json& features) const {
     features["srt"] = enabled_;
+}
+
+void SrtProtocol::add_page_facts(net::Json& head) const {
+    head["srt_port"] = port_;
 }
 
 net::Json SrtProtocol::summary() const {

@@ -38,6 +38,7 @@ class SrtProtocol final : public Protocol {
     Error stop(io::Deadline deadline) override { return server_.stop(deadline); }
 
     void add_features(net::Json& features) const override;
+    void add_page_facts(net::Json& head) const override;
     net::Json summary() const override;
     void add_metrics(net::Exposition& text) const override;
     void add_memory(diagnosis::MemoryReport& report) const override;
@@ -49,6 +50,7 @@ class SrtProtocol final : public Protocol {
     std::shared_ptr<const session::SrtRules> prepared_;  // of the newest prepare()
     bool serving_ = false;                               // rules are in force
     bool enabled_;
+    uint16_t port_;  // of addresses on pages; 0: none
 };
 
 }  // namespace weir::app

@@ -1,6 +1,8 @@
 #include "app/protocols/still_protocol.h"
 
+#include "app/access/open_to_all.h"
 #include "net/api/exposition.h"
+#include "stream/stream.h"
 
 namespace weir::app {
 
@@ -12,6 +14,11 @@ std::span<const Transport> StillProtocol::transports() const {
 bool StillProtocol::has_stills(const stream::StreamKey& key) const {
     const config::VhostConfig* const found = config_.find_settings(key.vhost, key.app);
     return found != nullptr && found->play.snapshots;
+}
+
+void StillProtocol::add_stream_facts(const stream::Stream& stream, net::Json& json) const {
+    json["poster"] = has_stills(stream.key()) &&
+                     plays_for_all(services_, stream.key(), session::StillService::kTransport);
 }
 
 void StillProtocol::add_metrics(net::Exposition& text) const {

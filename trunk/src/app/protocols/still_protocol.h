@@ -13,7 +13,9 @@ namespace weir::app {
 class StillProtocol final : public Protocol, private session::StillRules {
   public:
     explicit StillProtocol(const ProtocolContext& context)
-        : config_(context.config), service_(context.services, *this, context.make_workers) {}
+        : config_(context.config),
+          services_(context.services),
+          service_(context.services, *this, context.make_workers) {}
 
     std::string_view name() const override { return "still"; }
 
@@ -25,12 +27,14 @@ class StillProtocol final : public Protocol, private session::StillRules {
 
     void tick() override { service_.tick(MonoClock::now()); }
 
+    void add_stream_facts(const stream::Stream& stream, net::Json& json) const override;
     void add_metrics(net::Exposition& text) const override;
 
   private:
     bool has_stills(const stream::StreamKey& key) const override;
 
     config::Config config_;  // a copy: only its vhosts are asked
+    net::Services services_;
     session::StillService service_;
 };
 

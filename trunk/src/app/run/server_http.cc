@@ -138,6 +138,7 @@ Error Server::Impl::fill_api() {
     profiles.emplace(who, *workers).add_to(api_router);
     add_plants(api_router, who);
     tls.add_to(api_router, who);
+    guard.add_to(api_router, who);
     api.add_metrics([this](net::Exposition& text) { tls.add_metrics(text); });
     api.add_live_to(api_router);
     net::StaticFilesOptions pages;

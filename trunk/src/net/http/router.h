@@ -28,6 +28,7 @@ class Placement;
 // What a route asks of HttpServerOptions::authorize, where there is one.
 enum class HttpAccess : uint8_t {
     kByMethod,  // GET shows, every other method changes something
+    kOperate,   // every other method does what a day of live streams needs: it ends, it records
     kAdmin,     // even GET does something, or costs much
     kOwnRules,  // the handler asks net::Policy
 };

@@ -33,6 +33,8 @@ class Api {
             http::method_bit(http::Method::kDelete) | http::method_bit(http::Method::kPost);
         add("/api/v1/clients", options);
         add("/metrics", options);
+        options.access = net::HttpAccess::kOperate;
+        add("/api/v1/recordings", options);
         options.access = net::HttpAccess::kAdmin;
         add("/api/v1/profile", options);
         options.access = net::HttpAccess::kOwnRules;
@@ -40,6 +42,7 @@ class Api {
         router_.add_prefix("/knows", options, [this](net::HttpExchange& exchange) {
             (void)exchange.respond(200, "text/plain", guard_.knows(exchange) ? "yes" : "no");
         });
+        guard_.add_to(router_, net::ServerIdentity{});
         net::HttpServerOptions server;
         server.authorize = [this](net::HttpExchange& exchange, const net::HttpRoute* route) {
             return guard_.admit(exchange, route);
@@ -105,6 +108,45 @@ TEST(ApiGuardTest, WithoutLoginsWhoeverReachesItMayDoEverything) {
     EXPECT_EQ(api.status("GET /api/v1/profile"), 200);
     EXPECT_EQ(api.status("GET /nothing"), 404);
     EXPECT_EQ(api.status("OPTIONS /api/v1/clients"), 204);
+}
+
+TEST(ApiGuardTest, OperateIsBetweenReadAndAdmin) {
+    Api api("token read reader-1; token operate desk-1; token admin boss-1;");
+    constexpr std::string_view kRecord = "POST /api/v1/recordings";
+    EXPECT_EQ(api.status(kRecord, bearer("reader-1")), 403);
+    EXPECT_EQ(api.status(kRecord, bearer("desk-1")), 200);
+    EXPECT_EQ(api.status(kRecord, bearer("boss-1")), 200);
+    EXPECT_EQ(api.status(kRead, bearer("desk-1")), 200);
+    EXPECT_THAT(api.ask("GET /api/v1/profile", bearer("desk-1")).body,
+                HasSubstr("this needs the role admin, and this login has the role operate"));
+    EXPECT_EQ(api.status(kKick, bearer("desk-1")), 403) << "of a route that says nothing else";
+}
+
+TEST(ApiGuardTest, TellsWhoAsksAndWhatHeMayDo) {
+    constexpr std::string_view kWho = "GET /api/v1/login";
+    EXPECT_THAT(Api("").ask(kWho).body,
+                HasSubstr(R"("data":{"needed":false,"user":"","role":"admin"})"));
+    Api api("token read reader-1; user operate alice wonderland;");
+    EXPECT_EQ(api.status(kWho), 401);
+    EXPECT_THAT(api.ask(kWho, bearer("reader-1")).body,
+                HasSubstr(R"({"needed":true,"user":"","role":"read"})"));
+    EXPECT_THAT(api.ask(kWho, basic("alice:wonderland")).body,
+                HasSubstr(R"({"needed":true,"user":"alice","role":"operate"})"));
+}
+
+TEST(ApiGuardTest, AChangeIsLoggedWithWhoMadeIt) {
+    Api api("token admin boss-1; user admin alice wonderland;");
+    static std::string logged;
+    logged.clear();
+    log::set_sink([](log::Level, std::string_view line) { logged += line; });
+    EXPECT_EQ(api.status(kKick, basic("alice:wonderland")), 200);
+    EXPECT_EQ(api.status(kKick, bearer("boss-1")), 200);
+    EXPECT_EQ(api.status(kRead, bearer("boss-1")), 200);
+    log::set_sink(nullptr);
+    EXPECT_THAT(logged, HasSubstr("api change by=alice role=admin ip=127.0.0.1 "
+                                  "method=DELETE path=/api/v1/clients/x"));
+    EXPECT_THAT(logged, HasSubstr("by=a token role=admin"));
+    EXPECT_THAT(logged, Not(HasSubstr("method=GET")));
 }
 
 TEST(ApiGuardTest, AsksForALoginAndTellsHow) {
