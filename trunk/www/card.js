@@ -1,6 +1,7 @@
 // One stream on the page: what is known of it, and its player when it is open.
 
-import { asSentence, bitRate, duration, frameSize, milliseconds, percent, setText, showError, showText } from './common.js';
+import { pageUrl } from './addresses.js';
+import { asSentence, bitRate, duration, frameSize, mediaPath, milliseconds, percent, setText, showError, showText } from './common.js';
 import { IS_CONSOLE } from './console.js';
 import { Player, TRANSPORTS } from './player.js';
 import { PublisherLine } from './publisher_line.js';
@@ -21,16 +22,21 @@ function webrtcText({ playable, why }) {
   return `By WebRTC: ${verdict}${why ? `, ${why}` : ''}`;
 }
 
+const POSTER_MS = 20_000;  // a picture of a stream that is not played
+const KEYS = { m: 'sound', f: 'full', p: 'small' };
+
 const STATES = { connecting: 'connecting…', blocked: 'Click the video to play it.' };
 
 export class StreamCard {
-  // `stream`: of makeStream(). `opened(card)` is called when its player starts.
-  constructor(stream, template, opened) {
+  // `stream`: of makeStream(). `events.opened(card)` is called when its player starts, `events.addresses(card)` when somebody
+  // wants to know its addresses.
+  constructor(stream, template, events) {
     this.stream = stream;
     stream.secret ||= rememberedSecret(stream);
     this.element = template.content.firstElementChild.cloneNode(true);
     this.player = null;
-    this.opened = opened;
+    this.events = events;
+    this.posterAt = -POSTER_MS;
     this.live = null;    // what live.json says, null while it is not in it
     this.listed = true;  // all that is live is in live.json
     this.button = this.find('button.play');
@@ -50,6 +56,8 @@ export class StreamCard {
       small.textContent = ` ${this.stream.query}`;
       this.find('h3').append(small);
     }
+    this.find('button.addresses').addEventListener('click', () => this.events.addresses(this));
+    this.find('button.addresses').setAttribute('aria-label', `Addresses of ${this.stream.title}`);
     if (IS_CONSOLE) {
       // Media is on the public port.
       this.publisher = new PublisherLine(this.find('.publisher'), this.stream.title);
@@ -76,6 +84,43 @@ export class StreamCard {
         video.volume = 1;
       }
     });
+    this.fillScreen();
+  }
+
+  fillScreen() {
+    const poster = this.find('.poster');
+    poster.addEventListener('load', () => { poster.hidden = false; });
+    poster.addEventListener('error', () => { poster.hidden = true; });
+    poster.addEventListener('click', () => this.button.click());
+    this.find('button.full').hidden = !document.fullscreenEnabled;
+    this.find('button.full').addEventListener('click', () => {
+      (document.fullscreenElement ? document.exitFullscreen() : this.find('.screen').requestFullscreen()).catch(() => {});
+    });
+    this.find('button.small').hidden = !document.pictureInPictureEnabled;
+    this.find('button.small').addEventListener('click', () => {
+      (document.pictureInPictureElement ? document.exitPictureInPicture() : this.player.video.requestPictureInPicture()).catch(() => {});
+    });
+    this.find('.player').addEventListener('keydown', (event) => {
+      const name = KEYS[event.key.toLowerCase()];
+      if (name && !event.ctrlKey && !event.metaKey && !event.altKey && !/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) {
+        event.preventDefault();
+        this.find(`button.${name}`).click();
+      }
+    });
+  }
+
+  // The newest key frame, where everybody may see it, while the stream is not played.
+  showPoster() {
+    const poster = this.find('.poster');
+    if (IS_CONSOLE || !this.live?.poster || !this.idle) {
+      poster.hidden = true;
+      return;
+    }
+    const now = performance.now();
+    if (now - this.posterAt >= POSTER_MS && !document.hidden) {
+      this.posterAt = now;
+      poster.src = `${mediaPath(this.stream, '.jpg')}${this.stream.query ? '&' : '?'}at=${Math.round(now)}`;
+    }
   }
 
   get idle() { return !this.player || this.player.state === 'idle'; }
@@ -97,12 +142,17 @@ export class StreamCard {
       this.player = new Player(video);
       this.player.addEventListener('change', () => this.show());
       video.addEventListener('volumechange', () => this.show());
+      video.addEventListener('resize', () => {
+        if (video.videoWidth > 0) {
+          this.find('.screen').style.setProperty('--ratio', String(video.videoWidth / video.videoHeight));
+        }
+      });
     }
     this.player.live = this.live;
     this.find('.player').hidden = false;
     this.find('a.link').href = this.linkHref();
     this.player.start(this.stream, this.transport.value, muted);
-    this.opened(this);
+    this.events.opened(this);
   }
 
   close() {
@@ -112,13 +162,7 @@ export class StreamCard {
   }
 
   linkHref() {
-    const url = new URL(window.location.pathname, window.location.href);
-    url.searchParams.set('play', this.stream.key);
-    if (this.transport.value !== 'auto') {
-      url.searchParams.set('transport', this.transport.value);
-    }
-    url.searchParams.set('autoplay', '1');
-    return url.href.replaceAll('%2F', '/');
+    return pageUrl(this.stream, window.location.href, this.transport.value === 'auto' ? {} : { transport: this.transport.value });
   }
 
   // `live`: its entry of live.json, or null. `listed`: that would have an entry of it, if it were live.
@@ -139,6 +183,7 @@ export class StreamCard {
     const live = this.live;
     const playing = this.player?.state === 'playing';
     this.element.classList.toggle('off', !live && !playing);
+    this.showPoster();
     showText(this.find('.webrtc'), IS_CONSOLE && live?.webrtc ? webrtcText(live.webrtc) : '');
     if (!live) {
       setText(this.find('.facts'), this.listed ? 'not live' : playing ? 'not in the list of this server'
@@ -211,6 +256,7 @@ export class StreamCard {
     const webrtc = player.transport === 'webrtc';
     const over = figures?.over === 'tcp' && webrtc ? ' (TCP)' : '';
     this.figure('transport', player.transport ? TRANSPORTS[player.transport] + over : '-');
+    setText(this.find('.words'), this.wordsOf(figures));
     this.figure('first', player.firstPictureMs === null ? '-' : milliseconds(player.firstPictureMs));
     if (!figures || player.state !== 'playing') {
       for (const name of ['latency', 'rate', 'fps', 'loss']) {
@@ -227,6 +273,18 @@ export class StreamCard {
     this.figure('loss-name', webrtc ? 'loss' : 'frames dropped');
     this.figure('loss', webrtc ? percent(figures.lost, figures.expected) : String(figures.dropped));
     this.figure('codecs', figures.codecs.join(', ') || '-');
+  }
+
+  // What a viewer wants to know, in one line.
+  wordsOf(figures) {
+    const { player } = this;
+    if (!figures || player.state !== 'playing') {
+      return '';
+    }
+    const late = figures.latencyMs === null ? '' : `${(figures.latencyMs / 1000).toFixed(1)} s behind`;
+    const size = figures.height ? `${figures.height}p` : '';
+    const rough = figures.dropped > 0 && player.transport !== 'webrtc' ? `${figures.dropped} frames dropped here` : '';
+    return [late, TRANSPORTS[player.transport], size, rough].filter(Boolean).join(', ');
   }
 
   latencyTitle(webrtc, measured) {

@@ -10,6 +10,23 @@ export function setText(element, text) {
   }
 }
 
+// Puts a text on the clipboard, also where the page has none (plain HTTP): by a field in `place` then, which has to be shown.
+// False: the browser does not let it.
+export async function copyText(text, place = document.body) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = document.createElement('textarea');
+    field.value = text;
+    place.append(field);
+    field.select();
+    const copied = document.execCommand('copy');
+    field.remove();
+    return copied;
+  }
+}
+
 // An empty or missing text hides the element.
 export function showText(element, text) {
   element.hidden = !text;
@@ -143,28 +160,24 @@ export function makeStream(app, name, query = '') {
     secret,
     title: `${app}/${name}`,
     key: `${app}/${name}${rest ? '?' + rest : ''}`,
-    flvPath: `/${path}.flv${rest ? '?' + rest : ''}`,
-    hlsPath: `/${path}.m3u8${rest ? '?' + rest : ''}`,
+    path: `/${path}`,
   };
 }
 
-// Where its FLV is, for a player that shows its key.
-export function flvPathWithKey(stream) {
-  return pathWithKey(stream.flvPath, stream);
+// Where one of its formats is (".flv", ".m3u8"), on this server.
+export function mediaPath(stream, suffix) {
+  return `${stream.path}${suffix}${stream.query ? '?' + stream.query : ''}`;
 }
 
-function pathWithKey(path, stream) {
+// The same for a player that shows its key.
+export function mediaPathWithKey(stream, suffix) {
+  const path = mediaPath(stream, suffix);
   return stream.secret ? `${path}${stream.query ? '&' : '?'}key=${encodeURIComponent(stream.secret)}` : path;
 }
 
-// The same of its HLS.
-export function hlsPathWithKey(stream) {
-  return pathWithKey(stream.hlsPath, stream);
-}
-
 // The address of WHIP ("whip") or WHEP ("whep") for a stream.
-export function signallingUrl(kind, stream, key = '') {
-  const url = new URL(`/rtc/v1/${kind}/`, window.location.href);
+export function signallingUrl(kind, stream, key = '', origin = window.location.origin) {
+  const url = new URL(`/rtc/v1/${kind}/`, origin);
   url.searchParams.set('app', stream.app);
   url.searchParams.set('stream', stream.name);
   for (const [name, value] of new URLSearchParams(stream.query)) {

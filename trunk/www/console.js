@@ -2,6 +2,7 @@
 // public port has none of this.
 
 import { asSentence, bitRate, byId, duration, milliseconds, reasonOf, setText, showError, showText } from './common.js';
+import { forgetNotices, keepNotice } from './notices.js';
 import { cell, headOf, KeptTable } from './table.js';
 
 const PAGE = 50;
@@ -26,6 +27,9 @@ function showLogin(message) {
   byId('login').hidden = false;
   byId('logout').hidden = true;
   byId('console').hidden = true;
+  delete document.body.dataset.role;
+  showText(byId('who'), '');
+  forgetNotices();
   showError(byId('login-error'), message);
 }
 
@@ -59,6 +63,13 @@ export async function ask(path, method = 'GET') {
   byId('logout').hidden = !login;
   tried = false;
   return body;
+}
+
+// Buttons that this login may not use are not shown (style.css, by the role).
+async function refreshRole() {
+  const { data } = await ask('/api/v1/login');
+  document.body.dataset.role = data.role;
+  showText(byId('who'), data.needed ? `${data.user || 'token'}, ${data.role}` : '');
 }
 
 function logIn(user, secret) {
@@ -118,9 +129,8 @@ export function kickButton(text, kick, of) {
     button.disabled = true;
     try {
       await kick();
-      showText(byId('console-error'), '');
     } catch (error) {
-      showError(byId('console-error'), `That did not work: ${asSentence(error.message)}`);
+      keepNotice(`${text} ${of()}: that did not work: ${asSentence(error.message)}`);
     } finally {  // a row may stay: its publisher comes back
       sure = null;
       button.disabled = false;
@@ -191,6 +201,9 @@ async function refreshClients() {
     }
   }
   try {
+    if (document.body.dataset.role === undefined) {
+      await refreshRole();
+    }
     const { total, clients } = await ask(`/api/v1/clients?${query}`);
     if (first > 0 && first >= total) {
       first = 0;
@@ -200,10 +213,9 @@ async function refreshClients() {
     byId('client-back').disabled = first === 0;
     byId('client-on').disabled = first + PAGE >= total;
     await refreshSources();
-    showText(byId('console-error'), '');
   } catch (error) {
     if (!(error instanceof LoginNeeded)) {
-      showError(byId('console-error'), `The clients cannot be read: ${asSentence(error.message)}`);
+      keepNotice(`The clients cannot be read: ${asSentence(error.message)}`);
     }
   }
 }

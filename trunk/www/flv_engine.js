@@ -1,6 +1,6 @@
 // Plays one FLV stream in a <video> with mpegts.js, over HTTP or WebSocket. An engine of Player: see player.js.
 
-import { flvPathWithKey } from './common.js';
+import { mediaPathWithKey } from './common.js';
 
 const LIBRARY = 'vendor/mpegts.js/mpegts.js';
 
@@ -123,7 +123,7 @@ export class FlvEngine {
   // `transport`: 'http' or 'ws'. `events`: { end({ kind, message }), ready() } where ready() says that play() may be tried.
   constructor(video, stream, transport, events) {
     this.video = video;
-    this.url = mediaUrl(flvPathWithKey(stream), transport);
+    this.url = mediaUrl(mediaPathWithKey(stream, '.flv'), transport);
     this.transport = transport;
     this.events = events;
     this.engine = null;

@@ -1,7 +1,7 @@
 // Plays one stream in a <video> by low-latency HLS: with hls.js, or by the browser itself where it can (Safari). An engine of
 // Player: see player.js.
 
-import { hlsPathWithKey } from './common.js';
+import { mediaPathWithKey } from './common.js';
 
 const LIBRARY = 'vendor/hls.js/hls.min.js';
 
@@ -45,7 +45,7 @@ export class HlsEngine {
   // `events`: { end({ kind, message }), ready() } where ready() says that play() may be tried.
   constructor(video, stream, events) {
     this.video = video;
-    this.url = new URL(hlsPathWithKey(stream), window.location.href).href;
+    this.url = new URL(mediaPathWithKey(stream, '.m3u8'), window.location.href).href;
     this.events = events;
     this.engine = null;
     this.closed = false;

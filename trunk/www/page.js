@@ -6,10 +6,10 @@
 // browsers demand). The key goes from the address into this tab's memory. window.weirPlayer is the player that was opened last.
 
 import { asSentence, byId, DEFAULT_RTMP_PORT, makeStream, setText, showError, showText, signallingUrl, streamFromText } from './common.js';
+import { showAddresses } from './addresses.js';
 import { StreamCard } from './card.js';
 import { forgetCluster, refreshCluster } from './cluster.js';
 import { ask, IS_CONSOLE, LoginNeeded, startConsole } from './console.js';
-import { mediaUrl } from './flv_engine.js';
 import { TRANSPORTS } from './player.js';
 import { Health } from './plot.js';
 import { forgetProcesses, refreshProcesses } from './processes.js';
@@ -32,7 +32,7 @@ let listed = 'all';        // which streams the server names
 function cardOf(stream) {
   let card = cards.get(stream.key);
   if (!card) {
-    card = new StreamCard(stream, byId('card'), opened);
+    card = new StreamCard(stream, byId('card'), { opened, addresses: openAddresses });
     cards.set(stream.key, card);
   }
   return card;
@@ -40,6 +40,10 @@ function cardOf(stream) {
 
 function opened(card) {
   window.weirPlayer = card.player;
+}
+
+function openAddresses(card) {
+  showAddresses(card.stream, card.live, facts, (IS_CONSOLE && publicOrigin(facts)) || window.location.origin);
 }
 
 function streamOf(live) {
@@ -107,6 +111,7 @@ function placeCards(shown) {
 }
 
 let streams = [];
+let facts = {};  // the newest live.json
 const health = new Health(byId('health'), byId('plots'), byId('plot'));
 
 // Where the public server is, as seen from the console: by https when the console is, as far as it can be; null when there
@@ -150,12 +155,13 @@ async function refreshList() {
   try {
     const live = await readLive();
     showText(byId('list-error'), '');
+    facts = live;
     streams = live.streams ?? [];
     listed = live.list ?? 'all';
     byId('live').hidden = false;
     showList(streams);
     health.update(live.health);
-    showRecipes(live.rtmp_port ?? DEFAULT_RTMP_PORT);
+    showRecipes(live.rtmp_port || DEFAULT_RTMP_PORT);
     if (IS_CONSOLE) {
       await refreshDetails(live);
     }
@@ -203,10 +209,6 @@ function showRecipes(rtmpPort) {
     `  -f flv ${rtmp}/livestream`);
   setText(byId('recipe-obs-server'), rtmp);
   setText(byId('recipe-whip'), signallingUrl('whip', makeStream('live', 'livestream')));
-  setText(byId('recipe-play'),
-    `ffplay ${rtmp}/livestream\n` +
-    `ffplay ${mediaUrl('live/livestream.flv', 'http')}\n` +
-    `vlc ${mediaUrl('live/livestream.flv', 'http')}`);
 }
 
 // ---- start
@@ -259,6 +261,7 @@ function hideSecrets(stream) {
 const firstList = refreshList();
 refreshFigures();
 const asked = streamFromText(query.get('play') ?? '');
+document.body.classList.toggle('embed', Boolean(asked) && query.get('embed') === '1');
 if (asked) {
   asked.secret = query.get('key') || query.get('token') || asked.secret;
   hideSecrets(asked);

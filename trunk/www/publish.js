@@ -2,7 +2,7 @@
 //
 // ?app=live&stream=livestream&key=... fills in the fields. window.weirPublisher is what publishes.
 
-import { bitRate, byId, DEFAULT_RTMP_PORT, frameSize, makeStream, milliseconds, percent, setText, showError, showText } from './common.js';
+import { bitRate, byId, DEFAULT_RTMP_PORT, frameSize, makeStream, mediaPath, milliseconds, percent, setText, showError, showText } from './common.js';
 import { mediaUrl } from './flv_engine.js';
 import { WhipPublisher } from './whip_publisher.js';
 
@@ -265,7 +265,7 @@ function showLinks(live) {
   byId('link-page').href = href;
   setText(byId('link-page'), href);
   setText(byId('link-rtmp'), `rtmp://${window.location.hostname}${port}/${stream.title}`);
-  setText(byId('link-flv'), mediaUrl(stream.flvPath, 'http'));
+  setText(byId('link-flv'), mediaUrl(mediaPath(stream, '.flv'), 'http'));
 }
 
 publisher.addEventListener('change', () => {
