@@ -1,6 +1,6 @@
 # Weir in a container:
 #   docker build -t weir .
-#   docker run --rm -p 1935:1935 -p 8080:8080 -p 8000:8000/udp -p 8000:8000 \
+#   docker run --rm -p 1935:1935 -p 8080:8080 -p 8000:8000/udp -p 8000:8000 -p 8554:8554 -p 10080:10080/udp \
 #     -e WEIR_CANDIDATE=ADDRESS -e WEIR_VHOST_SECURITY_PUBLISH_KEY=A-LONG-SECRET weir
 # ADDRESS is where browsers reach this machine; without it WebRTC offers the container's own. Who shows the key may publish;
 # without a key or a rule nobody may, since every peer of a container is a remote one. Any directive comes from the
@@ -23,7 +23,7 @@ RUN useradd --system --create-home --home-dir /var/lib/weir --shell /usr/sbin/no
 COPY --from=build /out/ /
 USER weir
 WORKDIR /var/lib/weir
-EXPOSE 1935 8080 8000/udp 8000
+EXPOSE 1935 8080 8000/udp 8000 8554 8556-8557/udp 10080/udp
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD ["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/1985 && printf 'GET /healthz HTTP/1.0\\r\\n\\r\\n' >&3 && grep -q '200 OK' <&3"]
 ENTRYPOINT ["/usr/bin/weir"]

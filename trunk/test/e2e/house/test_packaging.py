@@ -172,6 +172,20 @@ def test_compose_has_two_nodes_and_a_registry():
     assert "ports" not in services["redis"], "nobody outside reaches Redis"
 
 
+# Of conf/docker.conf, but the API: `listen` of a block is UDP where its protocol is, and `rtp_listen` has RTCP behind it.
+PORTS = {"1935", "8080", "8000/udp", "8000", "8554", "8556-8557/udp", "10080/udp"}
+
+
+def test_a_container_shows_every_port_that_it_listens_on():
+    config = re.sub(r"http_api \{.*?\}", "", (TOP / "conf" / "docker.conf").read_text(), flags=re.S)
+    listened = set(re.findall(r"listen (\d+);", config))
+    assert listened == {re.split(r"[-/]", port)[0] for port in PORTS}
+    exposed = re.search(r"^EXPOSE (.*)$", (TOP / "Dockerfile").read_text(), re.M)[1].split()
+    assert set(exposed) == PORTS
+    inside = {port.split(":")[1] for port in compose()["services"]["weir-1"]["ports"]}
+    assert inside == PORTS - {"8556-8557/udp"}, "RTSP goes by TCP there"
+
+
 @pytest.mark.parametrize("node", ["weir-1", "weir-2"])
 def test_the_configuration_of_a_container_is_good(node, tmp_path):
     (tmp_path / "conf").mkdir()
