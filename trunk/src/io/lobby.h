@@ -46,6 +46,7 @@ class Lobby {
     using Waitings = std::multimap<MonoTime, Waiting>;
 
     struct Waiting final : private EventHandler, private Counted<Waiting> {
+        // A connection that waits for its peer, without a coroutine.
         static constexpr ObjectName kObjectName{"silent_connection", "network"};
 
         Waiting(Lobby& l, TcpStream& s, std::function<void()> b);

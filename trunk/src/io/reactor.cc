@@ -44,7 +44,8 @@ constexpr size_t kStackDropsPerLoop = 128;
 constexpr Micros kBusyWindow{100'000};
 
 // NOLINTNEXTLINE: the stats registry, filled before main()
-ObjectClass g_descriptors({"descriptor", "network"});  // known to the reactor
+// What the reactor knows.
+ObjectClass g_descriptors({"descriptor", "network"});
 
 struct Slot {
     EventHandler* handler = nullptr;  // nullptr: free

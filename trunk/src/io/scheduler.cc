@@ -41,10 +41,12 @@ constexpr int64_t kLongestSliceUs = int64_t{24} * 3600 * 1'000'000;
 constexpr int64_t kNoTimerUs = 365 * kLongestSliceUs;
 
 // NOLINTBEGIN: the stats registry, filled before main()
-// Those whose body has not returned; main and the reactor are among them.
+
+// Coroutines whose body has not returned; main and the reactor are among them.
 ObjectClass g_coroutines({"coroutine", "coroutines"});
 // Waits with an end: each is one timer of libst. They live on the stacks.
 ObjectClass g_timers({"timer", "coroutines"});
+
 // NOLINTEND
 
 thread_local bool t_media_thread = false;  // NOLINT: asked by the log hook on any thread

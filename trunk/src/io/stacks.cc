@@ -27,9 +27,11 @@ namespace weir::io {
 namespace {
 
 // NOLINTBEGIN: the stats registry, filled before main()
-// Address space without guard pages. A stack is one or the other; the idle thread's counts as kept.
+
+// Stacks in use: address space without guard pages, most of it never touched.
 ObjectClass g_in_use({"stack", "coroutines"});
-ObjectClass g_kept({"stack_kept", "coroutines"});  // by libst, for reuse; its memory is given back
+// Stacks that libst keeps for reuse, their memory given back; and the idle thread's.
+ObjectClass g_kept({"stack_kept", "coroutines"});
 
 // NOLINTEND
 

@@ -89,6 +89,7 @@ Result<OwnFd> open_with(const SocketAddress& address, PortUse use, int backlog) 
 }  // namespace
 
 struct TcpListener::Impl final : EventHandler, Counted<TcpListener::Impl> {
+    // A listening socket.
     static constexpr ObjectName kObjectName{"listener", "network"};
 
     ~Impl() { close(); }

@@ -34,6 +34,7 @@ namespace weir::io {
 
 class TlsChannel final : private Counted<TlsChannel> {
   public:
+    // OpenSSL's part of an encrypted connection.
     static constexpr ObjectName kObjectName{"tls_connection", "network"};
     // Size of OpenSSL's objects while no record is in progress, measured (doc/memory.md).
     static constexpr uint64_t kHeldBytes = 13'800;

@@ -26,7 +26,8 @@ namespace weir::io {
 namespace {
 
 // NOLINTNEXTLINE: the stats registry, filled before main()
-ObjectClass g_jobs({"worker_job", "workers"});  // from submit() until its `done` has run
+// A job of a worker, until its answer was taken.
+ObjectClass g_jobs({"worker_job", "workers"});
 
 struct Job {
     std::function<void()> work;

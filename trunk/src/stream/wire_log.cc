@@ -11,7 +11,8 @@ namespace weir::stream {
 namespace {
 
 // NOLINTNEXTLINE: the stats registry, filled before main()
-ObjectClass g_blocks({"log_block", "wire_logs"});  // with what they can hold
+// Bytes of a wire log, with what it can hold.
+ObjectClass g_blocks({"log_block", "wire_logs"});
 
 // A cursor at the end of a full block stands at the begin of the next.
 void step_over_ends(Cursor& cursor) {

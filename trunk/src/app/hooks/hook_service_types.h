@@ -116,6 +116,7 @@ struct HookService::Question : public RefCounted<Question> {
 };
 
 struct HookService::Task final : public HookTask, private Counted<Task> {
+    // An event that is being told to hook servers.
     static constexpr ObjectName kObjectName{"hook_task", "hooks"};
 
     net::HookAction action{};

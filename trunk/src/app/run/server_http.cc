@@ -79,6 +79,9 @@ ProcessFigures Server::Impl::figures() const {
 Error Server::Impl::fill_public() {
     net::StaticFilesOptions options;
     options.root = pages_folder(config.http_server.dir);
+    options.no_file =
+        "there is no such page; a stream is at /APP/STREAM.flv, .ts, .m3u8, .mpd, and its picture "
+        "at .jpg; the page at / has a player for it";
     files = std::make_unique<net::StaticFiles>(std::move(options), *workers);
     for (const auto& protocol : protocols.all()) {
         protocol->add_routes(public_router, api_router);

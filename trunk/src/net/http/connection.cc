@@ -41,6 +41,7 @@ void add_all(http::Fields& fields, const http::Fields& more) {
 
 class HttpConnection::Exchange final : public HttpExchange, private Counted<Exchange> {
   public:
+    // A request that is being answered.
     static constexpr ObjectName kObjectName{"http_exchange", "http"};
 
     Exchange(HttpConnection& connection,

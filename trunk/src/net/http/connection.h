@@ -25,6 +25,7 @@ inline constexpr size_t kMaxLingerBytes =
 
 class HttpConnection : private Counted<HttpConnection> {
   public:
+    // An HTTP connection, until it ends or becomes a player.
     static constexpr ObjectName kObjectName{"http_connection", "http"};
 
     // What all connections of a server share; outlives them.
@@ -79,6 +80,7 @@ class HttpConnection : private Counted<HttpConnection> {
     enum class ReadOutcome : uint8_t { kRequest, kAnswerError, kClose, kIdle };
 
     struct ReadBuffer : Counted<ReadBuffer> {
+        // 4 KiB of an HTTP connection that has a coroutine.
         static constexpr ObjectName kObjectName{"http_read_buffer", "http"};
         std::array<uint8_t, kHttpReadBytes> bytes;
     };

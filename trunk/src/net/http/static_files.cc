@@ -23,19 +23,13 @@ namespace {
 
 struct OpenedFile {
     int status = 404;    // 200 when `file` is open
-    std::string reason;  // otherwise: for people
+    std::string reason;  // otherwise: for people; empty: StaticFilesOptions::no_file
     io::OwnFd file;
 
     struct stat info {};
 
     bool is_folder = false;  // asked for without its "/"
 };
-
-OpenedFile not_found(std::string reason) {
-    OpenedFile out;
-    out.reason = std::move(reason);
-    return out;
-}
 
 std::optional<std::string> real_path(const std::string& path) {
     char* resolved = ::realpath(path.c_str(), nullptr);
@@ -52,13 +46,14 @@ std::optional<std::string> real_path(const std::string& path) {
 OpenedFile open_below(const std::string& root, const std::string& relative) {
     auto real_root = real_path(root);
     if (!real_root) {
-        return not_found(
-            "the folder of the pages is not there: look at the directive that names it");
+        OpenedFile out;
+        out.reason = "the folder of the pages is not there: look at the directive that names it";
+        return out;
     }
     auto resolved = real_path(*real_root + "/" + relative);
     std::string below = *real_root == "/" ? *real_root : *real_root + "/";
     if (!resolved || (*resolved != *real_root && !resolved->starts_with(below))) {
-        return not_found("there is no such file");
+        return {};
     }
     OpenedFile out;
     out.file = io::OwnFd(::open(resolved->c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
@@ -68,7 +63,7 @@ OpenedFile open_below(const std::string& root, const std::string& relative) {
             out.reason = "the server may not read this file";
             return out;
         }
-        return not_found("there is no such file");
+        return {};
     }
     if (::fstat(out.file.get(), &out.info) != 0 || S_ISDIR(out.info.st_mode)) {
         out.is_folder = S_ISDIR(out.info.st_mode);
@@ -76,7 +71,7 @@ OpenedFile open_below(const std::string& root, const std::string& relative) {
         return out;
     }
     if (!S_ISREG(out.info.st_mode)) {
-        return not_found("there is no such file");
+        return {};
     }
     out.status = 200;
     return out;
@@ -101,7 +96,7 @@ StaticFiles::StaticFiles(StaticFilesOptions options, io::WorkerPool& workers)
 void StaticFiles::handle(HttpExchange& exchange) {
     const std::string& whole = exchange.request().path;
     if (!whole.starts_with(options_.prefix)) {
-        Error ignored = exchange.respond_error(404, "there is no such file");
+        Error ignored = exchange.respond_error(404, options_.no_file);
         return;
     }
     const std::string path = whole.substr(options_.prefix.size());
@@ -117,7 +112,7 @@ void StaticFiles::handle(HttpExchange& exchange) {
             exchange.respond(301, {}, {}, {{"Location", redirect_target(exchange.request())}});
         return;
     } else {
-        Error ignored = exchange.respond_error(404, "there is no such file");
+        Error ignored = exchange.respond_error(404, options_.no_file);
         return;
     }
     OpenedFile opened;
@@ -131,7 +126,8 @@ void StaticFiles::handle(HttpExchange& exchange) {
     if (opened.is_folder && !path.ends_with('/')) {
         failed = exchange.respond(301, {}, {}, {{"Location", redirect_target(exchange.request())}});
     } else if (opened.status != 200) {
-        failed = exchange.respond_error(opened.status, opened.reason);
+        failed = exchange.respond_error(opened.status,
+                                        opened.reason.empty() ? options_.no_file : opened.reason);
     } else {
         failed = answer_file(exchange, workers_, opened.file.get(), opened.info,
                              content_type_of(relative));

@@ -30,6 +30,7 @@ struct StaticFilesOptions {
     std::map<std::string, std::string> aliases;
     // First path segments that are not served directly (an alias may point below them).
     std::set<std::string> hidden = {"node_modules", "package.json", "package-lock.json"};
+    std::string no_file = "there is no such file";  // what a 404 says to people
 };
 
 class StaticFiles {

@@ -20,6 +20,7 @@ namespace weir::net {
 // Of the media thread, as its count is.
 class SegmentBytes final : public RefCounted<SegmentBytes>, private Counted<SegmentBytes> {
   public:
+    // The bytes of a segment or a part.
     static constexpr ObjectName kObjectName{"segment_bytes", "segments"};
 
     explicit SegmentBytes(Bytes bytes) : bytes_(std::move(bytes)) {

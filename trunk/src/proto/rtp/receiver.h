@@ -62,6 +62,7 @@ struct ReceiverCounters {
 
 class Receiver final : private Counted<Receiver> {
   public:
+    // The packets of one RTP source, put in order, with NACK.
     static constexpr ObjectName kObjectName{"rtp_receiver", "webrtc"};
     static constexpr size_t kCountedInside = sizeof(JitterBuffer);
     static constexpr Micros kDefaultRtt = Millis(100);

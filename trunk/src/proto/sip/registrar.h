@@ -38,6 +38,7 @@ struct RegistrarOptions {
 };
 
 struct Binding final : private Counted<Binding> {
+    // An address at which a phone is registered.
     static constexpr ObjectName kObjectName{"sip_binding", "sip"};
 
     uint64_t id = 0;

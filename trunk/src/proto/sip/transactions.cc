@@ -74,6 +74,7 @@ size_t bytes_of(const http::Fields& fields) {
 }  // namespace
 
 struct Transactions::Transaction final : private Counted<Transactions::Transaction> {
+    // A request of SIP until its answers are through.
     static constexpr ObjectName kObjectName{"sip_transaction", "sip"};
 
     TransactionId id = 0;

@@ -29,6 +29,7 @@ class RtspPullRun final : private io::EventHandler,
                           private net::RtpPortsOwner,
                           private Counted<RtspPullRun> {
   public:
+    // A run of a source by RTSP.
     static constexpr ObjectName kObjectName{"rtsp_pull", "rtsp"};
 
     RtspPullRun(net::SourceRun& run, RtspPull& pulls);

@@ -52,6 +52,7 @@ std::optional<RtspSrtpKey> find_rtsp_srtp_key(const std::vector<sdp::CryptoLine>
 // Of one player.
 class RtspSrtpSender final : private Counted<RtspSrtpSender> {
   public:
+    // Keys of a player by encrypted RTP.
     static constexpr ObjectName kObjectName{"rtsp_srtp_sender", "rtsp"};
     static constexpr size_t kTracks = 2;
 
@@ -106,6 +107,7 @@ class RtspSrtpSender final : private Counted<RtspSrtpSender> {
 // Of one track of a publisher.
 class RtspSrtpReceiver final : private Counted<RtspSrtpReceiver> {
   public:
+    // Keys of a track that comes by encrypted RTP.
     static constexpr ObjectName kObjectName{"rtsp_srtp_receiver", "rtsp"};
 
     // kInternal: the library cannot start.

@@ -45,6 +45,7 @@ struct SipBridgeCaller {
 
 class SipBridge final : public SipParty, private net::RtpPortsOwner, private Counted<SipBridge> {
   public:
+    // A call between two phones.
     static constexpr ObjectName kObjectName{"sip_bridge", "sip"};
 
     SipBridge(SipServer& server, SipBridgeCaller caller);

@@ -25,6 +25,7 @@ class SipServer;
 
 class SipLine final : private SipCallObserver, private Counted<SipLine> {
   public:
+    // A line of a phone page or a telephone over RTMP.
     static constexpr ObjectName kObjectName{"sip_line", "sip"};
     static constexpr Millis kFarewellWait{10'000};  // for the end of the registration
     static constexpr Millis kDigitTime{160};        // of a key that is sent

@@ -31,6 +31,7 @@ namespace weir::session {
 // agree() and handle_timeout(): poll_transmit() until it has nothing.
 class SipSecure final : private Counted<SipSecure> {
   public:
+    // ICE and SRTP of one section of a call.
     static constexpr ObjectName kObjectName{"sip_secure", "sip"};
     // From the agreement to the keys of DTLS.
     static constexpr Millis kKeyTimeout{15'000};

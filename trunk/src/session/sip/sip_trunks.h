@@ -36,6 +36,7 @@ struct SipTrunkFacts {
 
 class SipTrunk final : private Counted<SipTrunk> {
   public:
+    // A provider where this server is a user, or a domain.
     static constexpr ObjectName kObjectName{"sip_trunk", "sip"};
     static constexpr size_t kMaxServers = 8;
     static constexpr Seconds kResolveTime{10};

@@ -20,6 +20,7 @@ namespace weir::session {
 
 class SipVoice final : private Counted<SipVoice> {
   public:
+    // What one phone says, each 20 ms.
     static constexpr ObjectName kObjectName{"sip_voice", "sip"};
     static constexpr size_t kMaxPending = 128;  // packets and ticks that wait for a worker
     static constexpr int kMaxTicks = 5;         // at once, when the media thread was busy

@@ -26,6 +26,7 @@ constexpr uint16_t kUsualPort = 5060;
 // In the coroutine of its reader; output goes when the socket takes it.
 class SipWires::Connection final : private io::EventHandler, private Counted<Connection> {
   public:
+    // A connection of SIP over TCP or TLS.
     static constexpr ObjectName kObjectName{"sip_connection", "sip"};
 
     Connection(SipWires& wires, uint64_t id, net::Arrival arrival)

@@ -52,6 +52,7 @@ Error end_of(const SrtLink& link) {
 
 class PullRun final : private Counted<PullRun> {
   public:
+    // A run of a source by SRT.
     static constexpr ObjectName kObjectName{"srt_pull", "srt"};
 
     PullRun(net::SourceRun& run, SrtServer& server)

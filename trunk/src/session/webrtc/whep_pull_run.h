@@ -24,6 +24,7 @@ class WhepPullRun final : private io::EventHandler,
                           private webrtc::ClientLink,
                           private Counted<WhepPullRun> {
   public:
+    // A run of a source by WHEP.
     static constexpr ObjectName kObjectName{"whep_pull", "webrtc"};
 
     // All must outlive it.
