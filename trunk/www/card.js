@@ -190,6 +190,10 @@ export class StreamCard {
         : 'not in the list of this server: it is not live, or needs a key');
       return;
     }
+    if (live.elsewhere) {
+      setText(this.find('.facts'), `published at another node of this cluster · live for ${duration(live.live_ms ?? 0)}`);
+      return;
+    }
     const codecs = [live.video, live.audio].filter(Boolean).join(' + ') || 'no media yet';
     const rate = live.kbps ? ` · ${bitRate(live.kbps)}` : '';
     setText(this.find('.facts'), `${codecs}${rate} · ${live.players ?? 0} watching · live for ${duration(live.live_ms ?? 0)}`);

@@ -84,6 +84,12 @@ class HttpApi {
     // itself. May yield; bounded in time.
     void set_live_elsewhere(std::function<std::vector<std::string>(bool history)> ask);
 
+    // Of a node of a cluster, after set_live_elsewhere(): streams of other nodes, as entries of
+    // /live.json. May yield; bounded in time.
+    void set_live_of_cluster(std::function<std::vector<net::Json>()> ask) {
+        (live_elsewhere_ ? live_of_all_ : live_).set_cluster(std::move(ask));
+    }
+
     // One more part of the summaries, under that name.
     void add_summary(std::string name, std::function<net::Json()> part) {
         summaries_parts_.emplace_back(std::move(name), std::move(part));

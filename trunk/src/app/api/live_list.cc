@@ -25,8 +25,9 @@ std::shared_ptr<LiveList::Snapshot> LiveList::fresh() {
     }
     is_made_ = true;
     auto made = std::make_shared<Snapshot>();
-    if (others_) {
-        add_all(*made);
+    const std::vector<net::Json> of_cluster = cluster_ ? cluster_() : std::vector<net::Json>();
+    if (others_ || !of_cluster.empty()) {
+        add_all(*made, of_cluster);
     } else {
         add_own([&made](const stream::StreamKey& key, const net::Json& item) {
             append(made->groups, key, net::dumped(item));
@@ -56,10 +57,10 @@ void LiveList::add_own(
 }
 
 // Yields.
-void LiveList::add_all(Snapshot& made) const {
+void LiveList::add_all(Snapshot& made, const std::vector<net::Json>& of_cluster) const {
     LiveMerge all;
     ListText pace;
-    for (const std::string& text : others_()) {
+    for (const std::string& text : others_ ? others_() : std::vector<std::string>()) {
         made.elsewhere.push_back(LiveLinesView::health_in(text));
         LiveLinesView lines(text);
         while (const auto line = lines.next()) {
@@ -68,6 +69,10 @@ void LiveList::add_all(Snapshot& made) const {
         }
     }
     add_own([&all](const stream::StreamKey&, const net::Json& item) { all.add(item); });
+    for (const net::Json& item : of_cluster) {
+        all.add_missing(item);
+        pace.pause_if_long();
+    }
     stream::StreamKey key;
     while (const auto next = all.after(key)) {
         key = next->first;

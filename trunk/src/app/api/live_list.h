@@ -1,7 +1,8 @@
 // The list of what is live, for pages: made at most twice a second, however many ask, and then
 // shown to each as far as it may see it.
 //
-// Of a server of several processes it is the list of all of them, or of this one alone.
+// Of a server of several processes it is the list of all of them, or of this one alone; of a node
+// of a cluster also what is published at the others.
 //
 // Streams are grouped by vhost and app, within which the same rules hold for all. Whoever asks says
 // of each group whether it is shown; those who see the same groups share one text.
@@ -39,6 +40,12 @@ class LiveList {
 
     void set_others(AskOthers others) { others_ = std::move(others); }
 
+    // Of a node of a cluster, before the first text(): entries of streams that are published at
+    // other nodes. May yield; bounded in time.
+    using AskCluster = std::function<std::vector<net::Json>()>;
+
+    void set_cluster(AskCluster cluster) { cluster_ = std::move(cluster); }
+
     // Whether streams of that vhost and app are shown. Must not yield.
     using Shows = std::function<bool(const stream::StreamKey& one_of_them)>;
 
@@ -70,11 +77,12 @@ class LiveList {
 
     std::shared_ptr<Snapshot> fresh();
     void add_own(const std::function<void(const stream::StreamKey&, const net::Json&)>& add) const;
-    void add_all(Snapshot& made) const;
+    void add_all(Snapshot& made, const std::vector<net::Json>& of_cluster) const;
 
     net::Services services_;
     const ProtocolSet& protocols_;
     AskOthers others_;
+    AskCluster cluster_;
     std::shared_ptr<Snapshot> newest_;  // null: none yet
     bool is_made_ = false;              // anew, by somebody: others get the old one
     io::Signal made_;

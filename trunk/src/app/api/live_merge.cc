@@ -18,6 +18,10 @@ int64_t number_in(const net::Json& item, const char* name) {
     return found != item.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
 }
 
+stream::StreamKey key_of(const net::Json& item) {
+    return {text_in(item, "vhost"), text_in(item, "app"), text_in(item, "name")};
+}
+
 constexpr std::array<std::string_view, 3> kTimes = {"time_ms", "period_ms", "uptime_s"};
 
 void add_figure(net::Json& to, std::string_view name, const net::Json& more) {
@@ -71,8 +75,14 @@ void LiveMerge::add_text(std::string_view item) {
     }
 }
 
+void LiveMerge::add_missing(const net::Json& item) {
+    if (!streams_.contains(key_of(item))) {
+        add(item);
+    }
+}
+
 void LiveMerge::add(const net::Json& item, std::string text) {
-    stream::StreamKey key{text_in(item, "vhost"), text_in(item, "app"), text_in(item, "name")};
+    stream::StreamKey key = key_of(item);
     if (key.name.empty()) {
         return;
     }

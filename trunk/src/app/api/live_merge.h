@@ -24,7 +24,10 @@ class LiveMerge {
     // `item`: of live_json(). One without a name is left out.
     void add(const net::Json& item) { add(item, net::dumped(item)); }
 
-    // The same, as text.
+    // One that is not in the list yet; else nothing.
+    void add_missing(const net::Json& item);
+
+    // As add(), as text.
     void add_text(std::string_view item);
 
     // The first one behind `key`, and its text; in order of vhost, app and name. None: that was the

@@ -245,4 +245,22 @@ net::Json live_json(const stream::Stream& stream,
     return json;
 }
 
+net::Json live_json_elsewhere(const stream::StreamKey& key, int64_t live_ms) {
+    return {{"app", key.app},
+            {"name", key.name},
+            {"vhost", key.vhost},
+            {"url_flv", flv_path(key)},
+            {"url_ws", flv_path(key)},
+            {"video", ""},
+            {"audio", ""},
+            {"players", 0},
+            {"kbps", 0},
+            {"fps", 0},
+            {"elsewhere", true},
+            {"webrtc", {{"playable", nullptr}, {"why", "it is published at another node"}}},
+            {"hls", true},
+            {"poster", false},
+            {"live_ms", live_ms}};
+}
+
 }  // namespace weir::app

@@ -60,4 +60,8 @@ nlohmann::ordered_json live_json(const stream::Stream& stream,
                                  const ProtocolSet& protocols,
                                  MonoTime now);
 
+// The same of one that is published at another node of the cluster, of which that is all that this
+// one knows.
+nlohmann::ordered_json live_json_elsewhere(const stream::StreamKey& key, int64_t live_ms);
+
 }  // namespace weir::app

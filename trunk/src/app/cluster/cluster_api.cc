@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "app/api/listing.h"
+#include "app/cluster/registry_list.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "io/deadline.h"
@@ -18,8 +19,6 @@ namespace {
 constexpr std::string_view kNodesPath = "/api/v1/nodes";
 constexpr std::string_view kClusterPath = "/api/v1/cluster";
 constexpr std::string_view kStreamsPath = "/api/v1/cluster/streams";
-constexpr std::string_view kScanCount = "1000";
-constexpr size_t kMaxValue = cluster::kMaxNodeRecord;
 
 double seconds_of(Micros span) {
     return static_cast<double>(span.count()) / 1e6;
@@ -64,32 +63,7 @@ struct StreamFilterView {
     }
 };
 
-std::string_view word(std::string_view text) {
-    return split_once(text, ' ').before;
-}
-
-// Where `name` stands in that order; none: nowhere.
-std::optional<size_t> find_in(const std::vector<std::string>& sorted, std::string_view name) {
-    const auto found = std::ranges::lower_bound(sorted, name);
-    return found != sorted.end() && *found == name
-               ? std::optional(static_cast<size_t>(found - sorted.begin()))
-               : std::nullopt;
-}
-
 }  // namespace
-
-// Keys below a prefix in order, each with its value where that is short enough to be a record.
-struct ClusterApi::List {
-    std::vector<std::string> names;  // without the prefix
-    std::vector<std::string> values;
-    bool whole = true;  // false: there are more than kMaxKeys
-
-    // Whether that boot of the node lives.
-    bool lives(std::string_view node, std::string_view boot) const {
-        const std::optional<size_t> at = find_in(names, node);
-        return at && word(values[*at]) == boot;
-    }
-};
 
 void ClusterApi::add_to(net::HttpRouter& router) {
     net::HttpRouteOptions options;
@@ -159,53 +133,9 @@ bool ClusterApi::may_list(net::HttpExchange& exchange) {
     return true;
 }
 
-// Yields.
-Error ClusterApi::read(std::string_view prefix, List& list) {
-    const io::Deadline deadline = io::Deadline::after(kListTime);
-    WEIR_TRY_ASSIGN(const std::unique_ptr<net::RedisLink> link,
-                    cluster_.registry()->dialer().dial());
-    std::string cursor = "0";
-    std::vector<std::string> keys;
-    do {
-        WEIR_TRY_ASSIGN(redis::Reply reply,
-                        link->ask({"SCAN", cursor, "MATCH", std::string(prefix) + "*", "COUNT",
-                                   std::string(kScanCount)},
-                                  deadline));
-        if (!reply.is_array(2)) {
-            return make_error(ErrorCode::kDenied, "Redis refuses SCAN: {}",
-                              log::escaped(reply.text));
-        }
-        cursor = reply.elements[0].text;
-        for (redis::Reply& key : reply.elements[1].elements) {
-            if (key.text.starts_with(prefix) && key.text.size() <= cluster::kMaxStreamText + 16) {
-                keys.push_back(std::move(key.text));
-            }
-        }
-    } while (cursor != "0" && keys.size() < kMaxKeys);
-    list.whole = cursor == "0";
-    std::ranges::sort(keys);
-    keys.erase(std::ranges::unique(keys).begin(), keys.end());  // SCAN may say one twice
-    for (size_t begin = 0; begin < keys.size(); begin += net::RedisClient::kMaxBatch) {
-        const size_t end = std::min(keys.size(), begin + net::RedisClient::kMaxBatch);
-        std::vector<redis::Command> commands;
-        for (size_t i = begin; i < end; i++) {
-            // No more than a record may have, whatever is there.
-            commands.push_back({"GETRANGE", keys[i], "0", std::to_string(kMaxValue)});
-        }
-        WEIR_TRY_ASSIGN(std::vector<redis::Reply> replies, link->exchange(commands, deadline));
-        for (size_t i = begin; i < end; i++) {
-            if (replies[i - begin].type == redis::ReplyType::kText) {
-                list.names.push_back(keys[i].substr(prefix.size()));
-                list.values.push_back(std::move(replies[i - begin].text));
-            }
-        }
-    }
-    return {};
-}
-
 // Yields. Which nodes pull a stream, by its place in `streams`.
-Error ClusterApi::read_edges(const List& nodes, const List& streams, Edges& edges) {
-    const io::Deadline deadline = io::Deadline::after(kListTime);
+Error ClusterApi::read_edges(const RegistryList& nodes, const RegistryList& streams, Edges& edges) {
+    const io::Deadline deadline = io::Deadline::after(kRegistryListTime);
     WEIR_TRY_ASSIGN(const std::unique_ptr<net::RedisLink> link,
                     cluster_.registry()->dialer().dial());
     const size_t count = std::min(nodes.names.size(), kMaxEdgeNodes);
@@ -226,7 +156,7 @@ Error ClusterApi::read_edges(const List& nodes, const List& streams, Edges& edge
                 continue;
             }
             for (const std::string_view name : record->streams) {
-                const std::optional<size_t> at = find_in(streams.names, name);
+                const std::optional<size_t> at = streams.find(name);
                 if (at && (edges[*at].empty() || edges[*at].back() != i)) {
                     edges[*at].push_back(i);
                 }
@@ -249,9 +179,9 @@ void ClusterApi::list_nodes(net::HttpExchange& exchange) {
     if (!may_list(exchange)) {
         return;
     }
-    List list;
+    RegistryList list;
     lists_++;
-    const Error failed = read(cluster::kNodePrefix, list);
+    const Error failed = read_registry(*cluster_.registry(), cluster::kNodePrefix, list);
     lists_--;
     if (failed) {
         (void)exchange.respond_error(503, failed.message());
@@ -281,13 +211,13 @@ void ClusterApi::list_streams(net::HttpExchange& exchange) {
     }
     const StreamFilterView filter{query.get("vhost"), query.get("app"), query.get("stream"),
                                   query.get("node")};
-    List nodes;
-    List streams;
+    RegistryList nodes;
+    RegistryList streams;
     Edges edges;
     lists_++;
-    Error failed = read(cluster::kNodePrefix, nodes);
+    Error failed = read_registry(*cluster_.registry(), cluster::kNodePrefix, nodes);
     if (!failed) {
-        failed = read(cluster::kStreamPrefix, streams);
+        failed = read_registry(*cluster_.registry(), cluster::kStreamPrefix, streams);
     }
     if (!failed) {
         edges.resize(streams.names.size());

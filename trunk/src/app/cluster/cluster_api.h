@@ -15,11 +15,10 @@
 
 namespace weir::app {
 
+struct RegistryList;
+
 class ClusterApi {
   public:
-    // Keys that one answer looks at, and how long it may take.
-    static constexpr size_t kMaxKeys = 100'000;
-    static constexpr Millis kListTime{2'000};
     static constexpr size_t kMaxLists = 2;  // at a time
     // Of a stream, that are named; all are counted.
     static constexpr size_t kMaxEdges = 100;
@@ -37,7 +36,6 @@ class ClusterApi {
     void add_metrics(net::Exposition& text) const;
 
   private:
-    struct List;
     using Edges =
         std::vector<std::vector<size_t>>;  // of each stream, places of nodes in their list
 
@@ -47,8 +45,7 @@ class ClusterApi {
     void kick_publisher(net::HttpExchange& exchange);
     // Answers with an error where there is no registry, or too many lists are read.
     bool may_list(net::HttpExchange& exchange);
-    Error read(std::string_view prefix, List& list);
-    Error read_edges(const List& nodes, const List& streams, Edges& edges);
+    Error read_edges(const RegistryList& nodes, const RegistryList& streams, Edges& edges);
 
     net::ServerIdentity identity_;
     ClusterService& cluster_;

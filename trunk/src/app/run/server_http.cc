@@ -1,4 +1,7 @@
 // The HTTP side of the server: its two routers, what each request has to pass, and the API.
+#include <algorithm>
+
+#include "app/api/stream_json.h"
 #include "app/run/server_impl.h"
 #include "net/http/server.h"
 #include "net/trusted_proxies.h"
@@ -172,6 +175,15 @@ Error Server::Impl::fill_api() {
         of_processes.header_timeout = config.handshake_timeout;
         peer_http = net::HttpServer::create(api_router, std::move(of_processes));
     }
+    api.set_live_of_cluster([this] {
+        std::vector<net::Json> items;
+        const int64_t now = wall_time_ms();
+        for (const StreamElsewhere& each : *streams_elsewhere.list()) {
+            items.push_back(
+                live_json_elsewhere(each.key, std::max<int64_t>(0, now - each.since_ms)));
+        }
+        return items;
+    });
     return {};
 }
 

@@ -18,6 +18,7 @@
 #include "app/cluster/cluster_api.h"
 #include "app/cluster/cluster_service.h"
 #include "app/cluster/node_name.h"
+#include "app/cluster/streams_elsewhere.h"
 #include "app/hooks/hook_service.h"
 #include "app/processes/process_api.h"
 #include "app/processes/process_placement.h"
@@ -87,6 +88,7 @@ struct Server::Impl {
           health(services),
           api(services, who, protocols),
           cluster_api(who, cluster),
+          streams_elsewhere(cluster),
           objects(who),
           health_api(
               who,
@@ -209,6 +211,7 @@ struct Server::Impl {
     HealthMonitor health;
     HttpApi api;
     ClusterApi cluster_api;
+    StreamsElsewhere streams_elsewhere;
     diagnosis::ObjectsApi objects;
     HealthApi health_api;
     diagnosis::LeakApi leaks;

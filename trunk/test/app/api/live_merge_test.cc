@@ -44,6 +44,14 @@ TEST(LiveMergeTest, ARelayedStreamIsOneAndHasThePlayersOfAll) {
     }
 }
 
+TEST(LiveMergeTest, WhatIsPublishedElsewhereIsAddedOnlyWhereItIsMissing) {
+    LiveMerge merge;
+    merge.add(stream("a", 10, 3));
+    merge.add_missing(stream("a", 900, 0, ""));
+    merge.add_missing(stream("b", 900, 0, ""));
+    EXPECT_THAT(listed(merge), testing::ElementsAre(stream("a", 10, 3), stream("b", 900, 0, "")));
+}
+
 TEST(LiveMergeTest, ARelayThatIsNotCountedYetMakesNoNegativeNumber) {
     LiveMerge merge;
     merge.add(stream("a", 900, 0));

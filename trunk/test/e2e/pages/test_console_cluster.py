@@ -109,6 +109,24 @@ def test_the_cluster_is_shown_and_a_publisher_is_kicked_wherever_it_is(redis, no
             assert [one["name"] for one in first.streams() if one["publish"]["active"]] == ["other"]
 
 
+def test_a_stream_of_another_node_stands_on_the_page_and_plays(redis, node, folder):  # noqa: F811
+    first, second = (node(name, redis.url, top=STAY) for name in ("media-a", "media-b"))
+    wait_heard(redis, 2)
+    with publisher(first.rtmp("live/cam"), folder), page(folder, second.http("/"), second.http("/")) as browser:
+        shows(browser, "live/cam", 20)
+        shows(browser, "published at another node of this cluster")
+        assert live_by_name(second)["live/cam"].get("elsewhere") is True and "elsewhere" not in live_by_name(first)["live/cam"]
+        assert not any("media-a" in json.dumps(one) for one in live_by_name(second).values()), "nodes are not told to strangers"
+        browser.evaluate("document.querySelector('.card button.play').click()")
+        wait_until(lambda: browser.evaluate("document.querySelector('.card').dataset.state") == "playing", 20, "it plays here")
+        wait_until(lambda: "elsewhere" not in live_by_name(second)["live/cam"], 10, "it is a stream of this node, too")
+        assert len(live_by_name(second)) == 1
+
+
+def live_by_name(server):
+    return {f"{one['app']}/{one['name']}": one for one in live(server)["streams"]}
+
+
 def test_the_button_of_a_stream_from_elsewhere_ends_its_publisher_there(redis, node, folder):  # noqa: F811
     first, second = (node(name, redis.url, top=STAY) for name in ("media-a", "media-b"))
     wait_heard(redis, 2)
