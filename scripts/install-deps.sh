@@ -334,6 +334,7 @@ fetch_packages() { (cd "$1" && shift && apt-get -qq -o APT::Sandbox::User=root d
 players=$top/trunk/test/web-players
 players_at=$top/objs/tools/web-players
 player_files='
+axe-core/axe.min.js
 dashjs/dist/modern/umd/dash.mediaplayer.min.js
 hls.js/dist/hls.min.js
 mpegts.js/dist/mpegts.js

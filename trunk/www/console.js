@@ -1,7 +1,7 @@
 // What the page shows on the API's port, at /console/: who publishes, who is connected, and buttons that end them. The
 // public port has none of this.
 
-import { asSentence, bitRate, byId, duration, milliseconds, reasonOf, setText, showError, showText } from './common.js';
+import { asSentence, bitRate, byId, duration, milliseconds, percent, reasonOf, setText, showError, showText } from './common.js';
 import { forgetNotices, keepNotice } from './notices.js';
 import { cell, headOf, KeptTable } from './table.js';
 
@@ -95,9 +95,15 @@ const COLUMNS = [
   ['behind', (client) => (client.play?.lag_ms === undefined || client.play?.lag_ms === null ? '-' : milliseconds(client.play.lag_ms))],
   ['round trip', (client) => roundTrip(client)],
   ['resent', (client) => String(client.tcp?.retransmits ?? client.link?.retransmitted ?? '-')],
-  ['missed', (client) => (client.play ? `${client.play.dropped_frames} frames` : '-')],
+  ['lost', (client) => (client.link ? percent(client.link.loss, 1) : '-')],
+  ['stalls', (client) => (client.play ? String(client.play.write_stalls) : '-')],
+  ['missed', (client) => (client.play ? missedText(client.play) : '-')],
   PROCESS_COLUMN,
 ];
+
+function missedText({ resyncs, dropped_frames: frames }) {
+  return resyncs > 0 ? `${frames} frames in ${resyncs} jumps` : `${frames} frames`;
+}
 
 function roundTrip(client) {
   const rtt = client.tcp?.rtt_ms ?? client.link?.rtt_ms;

@@ -27,7 +27,7 @@ function begun(text) {
   button.setAttribute('aria-label', `Read: ${text}`);
   button.addEventListener('click', () => drop(text));
   element.append(words, button);
-  byId('notices').prepend(element);
+  byId('notices').firstElementChild.prepend(element);
   return { element, words, count: 0, first: new Date(), last: null };
 }
 

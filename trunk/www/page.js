@@ -161,6 +161,7 @@ async function refreshList() {
     byId('live').hidden = false;
     showList(streams);
     health.update(live.health);
+    byId('phone-link').hidden = IS_CONSOLE || !live.phone;
     showRecipes(live.rtmp_port || DEFAULT_RTMP_PORT);
     if (IS_CONSOLE) {
       await refreshDetails(live);

@@ -68,6 +68,20 @@ class Plot {
   }
 }
 
+// A small curve beside a stream: `name`, and what `text` makes of the newest value. Keeps MOST_POINTS values.
+export class Spark {
+  constructor(name, text, template) {
+    this.plot = new Plot({ key: 'value', name, text, least: 0.001 }, template);
+    this.element = this.plot.element;
+    this.points = [];
+  }
+
+  add(value) {
+    this.points = [...this.points, { value, time_ms: Date.now() }].slice(-MOST_POINTS);
+    this.plot.draw(this.points);
+  }
+}
+
 export class Health {
   // `list` takes the plots, `section` is shown when there is something.
   constructor(section, list, template) {

@@ -115,8 +115,8 @@ SipProtocol::SipProtocol(const ProtocolContext& context)
 }
 
 void SipProtocol::set_phones(const config::Config& config) {
-    phone_page_.reconfigure(
-        {.enabled = enabled_ && config.sip_server.phone_page, .server_names = config.server_names});
+    has_phone_page_ = enabled_ && config.sip_server.phone_page;
+    phone_page_.reconfigure({.enabled = has_phone_page_, .server_names = config.server_names});
 }
 
 SipProtocol::~SipProtocol() {
@@ -188,6 +188,10 @@ void SipProtocol::reconfigure(const config::Config& config) {
     }
     server_.lines().end_denied(enabled_);
     set_phones(config);
+}
+
+void SipProtocol::add_page_facts(net::Json& head) const {
+    head["phone"] = has_phone_page_;
 }
 
 void SipProtocol::add_features(net::Json& features) const {

@@ -39,6 +39,7 @@ class SipProtocol final : public Protocol {
     Error stop(io::Deadline deadline) override { return server_.stop(deadline); }
 
     void add_features(net::Json& features) const override;
+    void add_page_facts(net::Json& head) const override;
     net::Json summary() const override;
     void add_metrics(net::Exposition& text) const override;
     void add_memory(diagnosis::MemoryReport& report) const override;
@@ -56,6 +57,7 @@ class SipProtocol final : public Protocol {
     session::SipServerOptions prepared_;  // of the newest prepare()
     bool serving_ = false;                // options are in force
     bool enabled_;
+    bool has_phone_page_ = false;
 };
 
 }  // namespace weir::app
