@@ -228,6 +228,7 @@ window.addEventListener('online', () => cards.forEach((card) => card.player?.ret
 showRecipes(DEFAULT_RTMP_PORT);
 if (IS_CONSOLE) {
   document.title = 'Weir: console';
+  document.body.classList.add('desk');
   byId('recipes').hidden = true;
   setText(byId('here'), 'Console');
   startConsole(LIST_PERIOD_MS, refreshList);

@@ -58,6 +58,7 @@ function rowOf(recording, origin) {
     row.append(one);
   }
   const last = cell('td', '');
+  last.className = 'act';
   last.append(kickButton(running ? 'End' : 'Remove', async () => {
     await ask(`/api/v1/recordings/${encodeURIComponent(recording.id)}`, 'DELETE');
     due = 0;

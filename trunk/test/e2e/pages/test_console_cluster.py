@@ -173,7 +173,7 @@ def test_names_of_strangers_and_of_redis_are_text(redis, node, folder):  # noqa:
         assert f"live/{BAD_NAME} " in own and "honest" not in own
         assert row(browser, "cluster-streams", f"({BAD_NAME})", "honest").count("honest") == 1, "an edge is named once"
         assert len(rows(browser, "nodes")) == 2 and len(rows(browser, "cluster-streams")) == 2
-        assert browser.evaluate("window.hurt === undefined && document.querySelector('main img') === null")
+        assert browser.evaluate("window.hurt === undefined && document.querySelector('main img:not(.poster)') === null")
 
 
 def test_banners_say_that_the_registry_is_away_and_that_the_server_drains(redis, node, folder):  # noqa: F811
