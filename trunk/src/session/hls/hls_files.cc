@@ -328,6 +328,10 @@ void HlsService::serve_segment(net::HttpExchange& exchange, Ask& ask, HlsPump& p
     const net::Segment* segment =
         one_track ? store.find_at(ask.file.number, ask.file.part) : store.find(ask.file.number);
     if (segment == nullptr && one_track) {
+        if (is_behind_period(ask, pump)) {
+            refuse(exchange, 404, "this period has ended: what follows is in the next one");
+            return;
+        }
         segment = next_segment(ask, pump);
         ask.look_again();
     }
@@ -350,6 +354,17 @@ void HlsService::serve_segment(net::HttpExchange& exchange, Ask& ask, HlsPump& p
         pieces.push_back(piece_of(*segment, i, ask.track()));
     }
     serve_bytes(exchange, ask, pump, pieces);
+}
+
+// Yields. Whether it is behind the end of a period that is not the newest one any more; then it has
+// waited.
+bool HlsService::is_behind_period(const Ask& ask, HlsPump& pump) {
+    const std::deque<net::Segment>& all = pump.store().all();
+    const auto last = std::find_if(all.rbegin(), all.rend(), [&](const net::Segment& segment) {
+        return segment.format->id == ask.file.number;
+    });
+    return last != all.rend() && last != all.rbegin() &&
+           static_cast<int64_t>(ask.file.part) > last->start_ms && !pump.wait_behind_end();
 }
 
 // Yields. For a player of DASH that goes on by itself where its description ends: the segment that

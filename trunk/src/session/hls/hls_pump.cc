@@ -119,6 +119,11 @@ Error HlsPump::wait_for(const std::function<bool()>& done) {
     return wait_until(io::Deadline::after(Seconds(3 * store_.target_seconds())), done);
 }
 
+Error HlsPump::wait_behind_end() {
+    const Error late = wait_until(io::Deadline::after(kOpenWait), [] { return false; });
+    return late.code() == ErrorCode::kTimeout ? Error() : late;
+}
+
 bool HlsPump::has(uint64_t number, std::optional<uint64_t> part) const {
     if (store_.ended()) {
         return true;

@@ -200,6 +200,11 @@ class HlsPump final : public net::StreamPump,
     void set_looks(HlsSession& session, std::string_view id, std::string looks);
     void end_all(net::EndClass why, std::string_view detail);
 
+    // Yields for kOpenWait. For who asks behind the end of a period that has ended, and would ask
+    // again at once: ffmpeg takes the first period of a description and asks for what follows it
+    // some hundred times a second. An error: this pump ends.
+    Error wait_behind_end();
+
     // Requests that wait.
     size_t waiting() const { return waiting_; }
 

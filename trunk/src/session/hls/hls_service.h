@@ -118,6 +118,7 @@ class HlsService final : private stream::LifeObserver {
     void serve_header(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
     void serve_segment(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
     void serve_part(net::HttpExchange& exchange, Ask& ask, HlsPump& pump);
+    bool is_behind_period(const Ask& ask, HlsPump& pump);
     const net::Segment* next_segment(const Ask& ask, HlsPump& pump);
     void serve_growing(net::HttpExchange& exchange, Ask& ask, HlsPump& pump, uint64_t number);
 

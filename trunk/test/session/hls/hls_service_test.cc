@@ -459,6 +459,21 @@ TEST_F(HlsServiceTest, BehindTheEndADescriptionIsNotGivenAgainAtOnce) {
     EXPECT_GE(MonoClock::now() - asked, HlsPump::kOpenWait);
 }
 
+TEST_F(HlsServiceTest, BehindTheEndOfAnOldPeriodNothingIsRefusedAtOnce) {
+    options_.sessions = false;
+    publish();
+    pictures(160);
+    const std::string period = find(describe().body, "<Period id=\"([0-9]+)\"");
+    unpublish();
+    publish();
+    pictures(60);
+    ASSERT_TRUE(io::eventually(
+        [&] { return describe().body.rfind("<Period") != describe().body.find("<Period"); }));
+    const MonoTime asked = MonoClock::now();
+    EXPECT_EQ(get("/app/stream.hls/" + period + ".99999999.video.m4s").status, 404);
+    EXPECT_GE(MonoClock::now() - asked, HlsPump::kOpenWait);
+}
+
 TEST_F(HlsServiceTest, APlayerIsLedToWhereItsSessionIs) {
     publish();
     pictures(60);
