@@ -120,8 +120,8 @@ Error HlsPump::wait_for(const std::function<bool()>& done) {
 }
 
 Error HlsPump::wait_behind_end() {
-    const Error late = wait_until(io::Deadline::after(kOpenWait), [] { return false; });
-    return late.code() == ErrorCode::kTimeout ? Error() : late;
+    Error late = wait_until(io::Deadline::after(kOpenWait), [] { return false; });
+    return late.code() == ErrorCode::kTimeout ? Error() : std::move(late);
 }
 
 bool HlsPump::has(uint64_t number, std::optional<uint64_t> part) const {
