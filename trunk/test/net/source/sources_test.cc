@@ -257,8 +257,8 @@ class RedirectsTest : public SourcesByItselfTest {
         return said.value_or("");
     }
 
-    static std::string rtsp(const RawServer& server) {
-        return fmt::format("rtsp://127.0.0.1:{}/cam", server.url().port);
+    static std::string url_of(const RawServer& server) {
+        return fmt::format("rtmp://127.0.0.1:{}/live/cam", server.url().port);
     }
 
     RawServer first_{[](io::TcpStream&, int) {}};
@@ -267,25 +267,26 @@ class RedirectsTest : public SourcesByItselfTest {
 };
 
 TEST_F(RedirectsTest, AServerOfThisHostLeadsToAnotherOne) {
-    EXPECT_EQ(follow(rtsp(first_), rtsp(next_)), "followed");
+    EXPECT_EQ(follow(url_of(first_), url_of(next_)), "followed");
     EXPECT_EQ(next_.accepted(), 1);
 }
 
 TEST_F(RedirectsTest, NoServerElsewhereLeadsToTheLink) {
-    EXPECT_THAT(follow(rtsp(first_), "rtsp://169.254.169.254:80/cam"),
-                testing::HasSubstr("169.254.169.254:80 is at 169.254.169.254, which is not allowed "
-                                   "for it; if that is right, give that address"));
+    EXPECT_THAT(
+        follow(url_of(first_), "rtmp://169.254.169.254:80/live/cam"),
+        testing::HasSubstr("169.254.169.254, which is not allowed for it; if that is right, "
+                           "give that address"));
 }
 
 TEST_F(RedirectsTest, OfAStreamThatWasAskedForOnlyToServersThatAreNamed) {
     only_ = {fmt::format("127.0.0.1:{}", first_.url().port)};
-    EXPECT_THAT(follow(rtsp(first_), rtsp(next_)), testing::HasSubstr("allow_rtsp"));
+    EXPECT_THAT(follow(url_of(first_), url_of(next_)), testing::HasSubstr("allow_rtsp"));
     EXPECT_EQ(next_.accepted(), 0);
 }
 
 TEST_F(RedirectsTest, ToServersThatAreNamedWhereverTheyAre) {
     only_ = {"127.0.0.1", "169.254.169.254"};
-    EXPECT_THAT(follow(rtsp(first_), "rtsp://169.254.169.254:80/cam"),
+    EXPECT_THAT(follow(url_of(first_), "rtmp://169.254.169.254:80/live/cam"),
                 testing::Not(testing::HasSubstr("not allowed")));
 }
 
