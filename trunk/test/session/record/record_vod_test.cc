@@ -205,17 +205,24 @@ TEST_F(RecordVodTest, OneAddressDoesNotTakeAllPlaybacks) {
     serve({1});
     std::vector<std::unique_ptr<net::VodSource>> held;
     for (size_t i = 0; i < RecordVod::kMaxPlaybacks / 2; i++) {
-        auto opened = open("live/cam", "203.0.113.9:1");
-        ASSERT_TRUE(opened.ok()) << i << " " << opened.error().message();
-        held.push_back(std::move(*opened));
+        ASSERT_TRUE(io::eventually([&] {  // the readers may be busy with the one before
+            auto opened = open("live/cam", "203.0.113.9:1");
+            if (opened.ok()) {
+                held.push_back(std::move(*opened));
+            }
+            return held.size() > i;
+        })) << i;
     }
     const auto more = open("live/cam", "203.0.113.9:1");
     ASSERT_FALSE(more.ok());
     EXPECT_EQ(more.error().code(), ErrorCode::kFull);
     EXPECT_EQ(limits_.refused(net::Refusal::kRecordings), 1U);
-    EXPECT_TRUE(open("live/cam", "203.0.113.8:1").ok());
+    const auto opens = [this](std::string_view peer) {
+        return io::eventually([&] { return open("live/cam", peer).ok(); });
+    };
+    EXPECT_TRUE(opens("203.0.113.8:1"));
     held.pop_back();
-    EXPECT_TRUE(open("live/cam", "203.0.113.9:1").ok());
+    EXPECT_TRUE(opens("203.0.113.9:1"));
 }
 
 TEST_F(RecordVodTest, ASeekFindsTheFileAndTheKeyFrame) {
