@@ -1,11 +1,45 @@
 #include "net/limits.h"
 
+#include <array>
+#include <string>
+#include <string_view>
+
 #include <fmt/format.h>
 
 #include "base/check.h"
 #include "io/socket_address.h"
 
 namespace weir::net {
+namespace {
+
+constexpr size_t kTenth = 10;
+
+// "5 pages from 203.0.113.9 are telephones; the limit" and what to do.
+struct ShareWords {
+    Refusal refusal;
+    std::string_view what;
+    std::string_view state;
+    std::string_view advice = {};
+};
+
+constexpr std::string_view kUnprovenAdvice = " (max_unproven_per_ip): try again in some seconds";
+
+const ShareWords& words_of(Share share) {
+    static constexpr std::array<ShareWords, kShares> kWords{{
+        {Refusal::kConnectionsPerAddress, "connections", "are open",
+         ": close some, or raise max_connections_per_ip"},
+        {Refusal::kUnproven, "WebRTC offers", "have not connected yet", kUnprovenAdvice},
+        {Refusal::kUnproven, "calls", "are not acknowledged yet", kUnprovenAdvice},
+        {Refusal::kRtspTunnels, "RTSP tunnels", "are open"},
+        {Refusal::kPhonePages, "pages", "are telephones"},
+        {Refusal::kPhoneLines, "telephone lines", "are in use"},
+        {Refusal::kRecordings, "recordings", "are played"},
+        {Refusal::kHlsSessions, "viewers", "watch by HLS"},
+    }};
+    return kWords[static_cast<size_t>(share)];
+}
+
+}  // namespace
 
 std::string_view to_string(Refusal refusal) {
     switch (refusal) {
@@ -21,6 +55,9 @@ std::string_view to_string(Refusal refusal) {
         case Refusal::kUnproven: return "max_unproven_per_ip";
         case Refusal::kRtspTunnels: return "rtsp_tunnels_per_ip";
         case Refusal::kPhonePages: return "phone_pages_per_ip";
+        case Refusal::kPhoneLines: return "phone_lines_per_ip";
+        case Refusal::kRecordings: return "recordings_per_ip";
+        case Refusal::kHlsSessions: return "hls_sessions_per_ip";
         case Refusal::kPublishBitrate: return "max_publish_bitrate";
         case Refusal::kApiNoLogin: return "api_no_login";
         case Refusal::kApiWrongLogin: return "api_wrong_login";
@@ -43,48 +80,30 @@ NetAddress limited_address(const io::SocketAddress& peer) {
     return peer.net_address().network();
 }
 
-Result<Limits::AddressPlace> Limits::enter(const io::SocketAddress& peer) {
-    const NetAddress address = limited_address(peer);
-    if (per_address_ > 0 && !peer.is_loopback() && addresses_.count(address) >= per_address_) {
-        count(Refusal::kConnectionsPerAddress);
-        return make_error(ErrorCode::kFull,
-                          "{} connections from {} are open, the limit: close some, or raise "
-                          "max_connections_per_ip",
-                          per_address_, peer.host());
-    }
-    return addresses_.take(address);
+void Limits::set_connections_per_address(size_t limit, size_t of_all) {
+    connections_ = limit > 0 ? ShareRule{.of_one = limit}
+                             : ShareRule{.of_one = of_all > 0 ? of_all / kTenth + 1 : 0,
+                                         .places = of_all,
+                                         .spared = AddressReach::kSite};
 }
 
-Result<Limits::AddressPlace> Limits::enter_unproven(Unproven what,
-                                                    const io::SocketAddress& peer,
-                                                    size_t limit) {
+Result<Limits::AddressPlace> Limits::enter(Share share,
+                                           const io::SocketAddress& peer,
+                                           const ShareRule& rule) {
     const NetAddress address = limited_address(peer);
-    Places<NetAddress>& places = unproven_[static_cast<size_t>(what)];
-    if (limit > 0 && places.count(address) >= limit) {
-        count(Refusal::kUnproven);
-        return make_error(ErrorCode::kFull,
-                          "{} {} yet, the limit (max_unproven_per_ip): try again in some seconds",
-                          limit,
-                          what == Unproven::kOffer
-                              ? fmt::format("WebRTC offers from {} have not connected", peer.host())
-                              : fmt::format("calls from {} are not acknowledged", peer.host()));
-    }
-    return places.take(address);
-}
-
-Result<Limits::AddressPlace> Limits::enter_table(SharedTable table,
-                                                 const io::SocketAddress& peer,
-                                                 const TableShares& shares) {
-    const NetAddress address = limited_address(peer);
-    Places<NetAddress>& places = tables_[static_cast<size_t>(table)];
+    Places<NetAddress>& places = shares_[static_cast<size_t>(share)];
     const size_t here = places.count(address);
-    if (!peer.is_loopback() && here >= shares.of_one && places.all() * 2 >= shares.places) {
-        const bool tunnels = table == SharedTable::kRtspTunnels;
-        count(tunnels ? Refusal::kRtspTunnels : Refusal::kPhonePages);
-        return make_error(ErrorCode::kFull,
-                          "{} has {} {}; while half of all {} are in use, one address may have {}",
-                          peer.host(), here, tunnels ? "RTSP tunnels" : "pages that are telephones",
-                          shares.places, shares.of_one);
+    const bool holds = rule.of_one > 0 && (rule.places == 0 || places.all() * 2 >= rule.places);
+    if (holds && here >= rule.of_one && reach_of(peer.net_address()) > rule.spared) {
+        const ShareWords& words = words_of(share);
+        count(words.refusal);
+        const std::string limit =
+            rule.places == 0
+                ? "the limit"
+                : fmt::format("while half of all {} are taken, one address may have {}",
+                              rule.places, rule.of_one);
+        return make_error(ErrorCode::kFull, "{} {} from {} {}; {}{}", here, words.what, peer.host(),
+                          words.state, limit, words.advice);
     }
     return places.take(address);
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/address_reach.h"
 #include "base/error.h"
 #include "base/net_address.h"
 #include "net/places.h"
@@ -30,13 +31,16 @@ enum class Refusal : uint8_t {
     kAddress,     // a rule of `security`
     kKeyMissing,  // none was shown
     kKeyWrong,
-    kToken,           // a JWT that does not hold
-    kLogin,           // user and password of a publisher
-    kOrigin,          // a page of another site that wanted to publish
-    kPlayers,         // max_players
-    kUnproven,        // max_unproven_per_ip: WebRTC offers of one address, or its SIP calls
-    kRtspTunnels,     // the share of one address, SharedTable
-    kPhonePages,      // the same
+    kToken,        // a JWT that does not hold
+    kLogin,        // user and password of a publisher
+    kOrigin,       // a page of another site that wanted to publish
+    kPlayers,      // max_players
+    kUnproven,     // max_unproven_per_ip: WebRTC offers of one address, or its SIP calls
+    kRtspTunnels,  // the share of one address, as of the next ones
+    kPhonePages,
+    kPhoneLines,
+    kRecordings,
+    kHlsSessions,
     kPublishBitrate,  // max_publish_bitrate
     kApiNoLogin,
     kApiWrongLogin,
@@ -52,26 +56,33 @@ inline constexpr size_t kRefusals = static_cast<size_t>(Refusal::kApiOrigin) + 1
 // "key_wrong", "max_players" ...
 std::string_view to_string(Refusal refusal);
 
-// What an address can have that has proven nothing yet. Each is counted by itself.
-enum class Unproven : uint8_t {
-    kOffer,  // of WebRTC
-    kCall,   // of SIP, over UDP
-};
-
 // What counts as one address for limits: an IPv4 address, or the /64 that an IPv6 host has to
 // itself. Without port.
 NetAddress limited_address(const io::SocketAddress& peer);
 
-// Tables with a fixed number of places, of which one address gets a share.
-enum class SharedTable : uint8_t { kRtspTunnels, kPhonePages };
-
-// Of such a table.
-struct TableShares {
-    size_t places = 0;  // of all
-    size_t of_one = 0;  // once half of them are taken
+// What one address must not fill. Each is counted by itself.
+enum class Share : uint8_t {
+    kConnections,  // and WebRTC sessions
+    kOffers,       // of WebRTC, that have not connected yet
+    kCalls,        // of SIP over UDP, that are not acknowledged
+    kRtspTunnels,
+    kPhonePages,
+    kPhoneLines,
+    kRecordings,  // that are played by RTMP and RTSP
+    kHlsSessions,
 };
 
-inline constexpr size_t kSharedTables = static_cast<size_t>(SharedTable::kPhonePages) + 1;
+inline constexpr size_t kShares = static_cast<size_t>(Share::kHlsSessions) + 1;
+
+struct ShareRule {
+    size_t of_one = 0;  // places of one address; 0: any number
+    // Of all, where there is a fixed number: then `of_one` holds once half of them are taken. Until
+    // then an address may have any number, as many people can be behind one. That all are taken is
+    // the caller's business. 0: `of_one` always holds.
+    size_t places = 0;
+    // Addresses so near are counted and never refused: a proxy there speaks for many.
+    AddressReach spared = AddressReach::kHost;
+};
 
 class Limits {
   public:
@@ -83,23 +94,17 @@ class Limits {
     Limits& operator=(const Limits&) = delete;
 
     // Connections and WebRTC sessions of one address at the same time, for those who come from now
-    // on; 0: any number.
-    void set_connections_per_address(size_t limit) { per_address_ = limit; }
+    // on. 0: a tenth of `of_all`, once half of those are there, and any number from addresses that
+    // are not public; `of_all` 0: any number.
+    void set_connections_per_address(size_t limit, size_t of_all = 0);
 
-    // kFull, with a sentence for the peer. Loopback is counted but never refused: a proxy on this
-    // machine speaks for many.
-    Result<AddressPlace> enter(const io::SocketAddress& peer);
+    // A place among those of the address. kFull, with a sentence for the peer.
+    Result<AddressPlace> enter(Share share, const io::SocketAddress& peer, const ShareRule& rule);
 
-    // A place among those of one address that have not come to anything yet; `limit` 0: any number.
-    // kFull. Loopback too: an offer is proven within moments, so a proxy needs few.
-    Result<AddressPlace> enter_unproven(Unproven what, const io::SocketAddress& peer, size_t limit);
-
-    // A place of the address in that table. kFull: it has its share, and half of all places are
-    // taken. Until then it may have any number, as many people can be behind one address. Loopback
-    // is counted but never refused. That all places are taken is the caller's business.
-    Result<AddressPlace> enter_table(SharedTable table,
-                                     const io::SocketAddress& peer,
-                                     const TableShares& shares);
+    // The same of a connection.
+    Result<AddressPlace> enter(const io::SocketAddress& peer) {
+        return enter(Share::kConnections, peer, connections_);
+    }
 
     // A place among the players of the stream; `limit` 0: any number. kFull.
     Result<PlayerPlace> enter_player(const stream::StreamKey& key, size_t limit);
@@ -107,10 +112,10 @@ class Limits {
     size_t players(const stream::StreamKey& key) const { return players_.count(key); }
 
     size_t connections_of(const io::SocketAddress& peer) const {
-        return addresses_.count(limited_address(peer));
+        return places(Share::kConnections).count(limited_address(peer));
     }
 
-    size_t addresses() const { return addresses_.keys(); }
+    size_t addresses() const { return places(Share::kConnections).keys(); }
 
     void count(Refusal refusal) {
         if (counts_) {
@@ -138,11 +143,13 @@ class Limits {
     uint64_t refused(Refusal refusal) const { return refusals_[static_cast<size_t>(refusal)]; }
 
   private:
-    size_t per_address_ = 0;
+    const Places<NetAddress>& places(Share share) const {
+        return shares_[static_cast<size_t>(share)];
+    }
+
+    ShareRule connections_;
     bool counts_ = true;
-    Places<NetAddress> addresses_;
-    std::array<Places<NetAddress>, 2> unproven_;  // by Unproven
-    std::array<Places<NetAddress>, kSharedTables> tables_;
+    std::array<Places<NetAddress>, kShares> shares_;
     Places<stream::StreamKey, StreamKeyHash> players_;
     std::array<uint64_t, kRefusals> refusals_{};
 };

@@ -39,8 +39,11 @@ class Places {
         ~Place() { release(); }
 
         void release() {
-            if (entry_ != nullptr && --entry_->second == 0) {
-                table_->erase(table_->find(entry_->first));
+            if (entry_ != nullptr) {
+                table_->all--;
+                if (--entry_->second == 0) {
+                    table_->of_key.erase(table_->of_key.find(entry_->first));
+                }
             }
             table_ = nullptr;
             entry_ = nullptr;
@@ -48,34 +51,34 @@ class Places {
 
       private:
         friend class Places;
-        using Table = std::unordered_map<Key, size_t, Hash>;
+
+        struct Table {
+            std::unordered_map<Key, size_t, Hash> of_key;
+            size_t all = 0;
+        };
+
         Table* table_ = nullptr;
-        typename Table::value_type* entry_ = nullptr;  // stays where it is while others come and go
+        // Stays where it is while others come and go.
+        typename std::unordered_map<Key, size_t, Hash>::value_type* entry_ = nullptr;
     };
 
     Place take(const Key& key) {
         Place place;
         place.table_ = &table_;
-        place.entry_ = &*table_.try_emplace(key, 0).first;
+        place.entry_ = &*table_.of_key.try_emplace(key, 0).first;
         place.entry_->second++;
+        table_.all++;
         return place;
     }
 
     size_t count(const Key& key) const {
-        const auto found = table_.find(key);
-        return found == table_.end() ? 0 : found->second;
+        const auto found = table_.of_key.find(key);
+        return found == table_.of_key.end() ? 0 : found->second;
     }
 
-    size_t keys() const { return table_.size(); }
+    size_t keys() const { return table_.of_key.size(); }
 
-    // Places that are taken; looks at every key.
-    size_t all() const {
-        size_t sum = 0;
-        for (const auto& [key, taken] : table_) {
-            sum += taken;
-        }
-        return sum;
-    }
+    size_t all() const { return table_.all; }  // places that are taken
 
   private:
     typename Place::Table table_;

@@ -14,6 +14,10 @@
 #include "net/policy.h"
 #include "stream/stream_key.h"
 
+namespace weir::io {
+class SocketAddress;
+}
+
 namespace weir::net {
 
 // A recording that is open, at a place. Files are read ahead by threads, a little; what is not at
@@ -100,9 +104,10 @@ class VodLibrary {
                                                        std::string_view path,
                                                        std::string_view query) = 0;
 
-    // Yields while the disk is read. At its beginning. kNotFound, kMalformed: it cannot be read;
-    // kFull: there are too many that play.
-    virtual Result<std::unique_ptr<VodSource>> open(std::unique_ptr<VodRecording> recording) = 0;
+    // Yields while the disk is read. At its beginning; `peer` is who plays it. kNotFound,
+    // kMalformed: it cannot be read; kFull: too many play, in all or of that address.
+    virtual Result<std::unique_ptr<VodSource>> open(std::unique_ptr<VodRecording> recording,
+                                                    const io::SocketAddress& peer) = 0;
 
   protected:
     ~VodLibrary() = default;

@@ -19,6 +19,10 @@ io::SocketAddress at(std::string_view text) {
     return io::SocketAddress::parse(text).value();
 }
 
+constexpr ShareRule unproven(size_t limit) {
+    return {.of_one = limit, .spared = AddressReach::kNone};
+}
+
 TEST(LimitsTest, RefusesMoreConnectionsOfOneAddress) {
     Limits limits;
     limits.set_connections_per_address(2);
@@ -105,74 +109,105 @@ TEST(LimitsTest, AStreamIsToldFromAnotherByEachPartOfItsKey) {
 
 TEST(LimitsTest, RefusesMoreUnprovenOffersOfOneAddressAlsoOfLoopback) {
     Limits limits;
-    auto first = limits.enter_unproven(Unproven::kOffer, at("127.0.0.1:1"), 2);
-    const auto second = limits.enter_unproven(Unproven::kOffer, at("127.0.0.1:2"), 2);
+    auto first = limits.enter(Share::kOffers, at("127.0.0.1:1"), unproven(2));
+    const auto second = limits.enter(Share::kOffers, at("127.0.0.1:2"), unproven(2));
     ASSERT_TRUE(first.ok() && second.ok());
-    const auto third = limits.enter_unproven(Unproven::kOffer, at("127.0.0.1:3"), 2);
+    const auto third = limits.enter(Share::kOffers, at("127.0.0.1:3"), unproven(2));
     ASSERT_FALSE(third.ok());
     EXPECT_EQ(third.error().code(), ErrorCode::kFull);
     EXPECT_NE(third.error().message().find("max_unproven_per_ip"), std::string::npos);
     EXPECT_EQ(limits.refused(Refusal::kUnproven), 1U);
-    EXPECT_TRUE(limits.enter_unproven(Unproven::kOffer, at("127.0.0.1:3"), 0).ok()) << "no limit";
-    EXPECT_TRUE(limits.enter_unproven(Unproven::kOffer, at("203.0.113.9:1"), 2).ok());
+    EXPECT_TRUE(limits.enter(Share::kOffers, at("127.0.0.1:3"), unproven(0)).ok()) << "no limit";
+    EXPECT_TRUE(limits.enter(Share::kOffers, at("203.0.113.9:1"), unproven(2)).ok());
     first->release();
-    EXPECT_TRUE(limits.enter_unproven(Unproven::kOffer, at("127.0.0.1:3"), 2).ok());
+    EXPECT_TRUE(limits.enter(Share::kOffers, at("127.0.0.1:3"), unproven(2)).ok());
 }
 
 TEST(LimitsTest, OffersAndCallsOfAnAddressAreCountedApart) {
     Limits limits;
-    const auto offer = limits.enter_unproven(Unproven::kOffer, at("203.0.113.9:1"), 1);
-    const auto call = limits.enter_unproven(Unproven::kCall, at("203.0.113.9:1"), 1);
+    const auto offer = limits.enter(Share::kOffers, at("203.0.113.9:1"), unproven(1));
+    const auto call = limits.enter(Share::kCalls, at("203.0.113.9:1"), unproven(1));
     EXPECT_TRUE(call.ok());
-    const auto more = limits.enter_unproven(Unproven::kCall, at("203.0.113.9:2"), 1);
+    const auto more = limits.enter(Share::kCalls, at("203.0.113.9:2"), unproven(1));
     ASSERT_FALSE(more.ok());
     EXPECT_NE(more.error().message().find("calls from 203.0.113.9"), std::string::npos);
 }
 
 TEST(LimitsTest, OneAddressHasAShareOfAFixedTable) {
-    constexpr TableShares kTwoOfFour{.places = 4, .of_one = 2};
-    constexpr TableShares kNone{};
+    constexpr ShareRule kTwoOfFour{.of_one = 2, .places = 4};
+    constexpr ShareRule kOneOfTwo{.of_one = 1, .places = 2};
     Limits limits;
-    auto first = limits.enter_table(SharedTable::kRtspTunnels, at("203.0.113.9:1"), kTwoOfFour);
-    const auto second =
-        limits.enter_table(SharedTable::kRtspTunnels, at("203.0.113.9:2"), kTwoOfFour);
+    auto first = limits.enter(Share::kRtspTunnels, at("203.0.113.9:1"), kTwoOfFour);
+    const auto second = limits.enter(Share::kRtspTunnels, at("203.0.113.9:2"), kTwoOfFour);
     ASSERT_TRUE(first.ok() && second.ok());
-    const auto third =
-        limits.enter_table(SharedTable::kRtspTunnels, at("203.0.113.9:3"), kTwoOfFour);
+    const auto third = limits.enter(Share::kRtspTunnels, at("203.0.113.9:3"), kTwoOfFour);
     ASSERT_FALSE(third.ok());
     EXPECT_EQ(third.error().code(), ErrorCode::kFull);
     EXPECT_EQ(limits.refused(Refusal::kRtspTunnels), 1U);
-    EXPECT_TRUE(limits.enter_table(SharedTable::kPhonePages, at("203.0.113.9:1"), kTwoOfFour).ok())
-        << "another table";
-    EXPECT_FALSE(limits.enter_table(SharedTable::kPhonePages, at("203.0.113.9:1"), kNone).ok());
+    const auto page = limits.enter(Share::kPhonePages, at("203.0.113.9:1"), kOneOfTwo);
+    EXPECT_TRUE(page.ok()) << "another table";
+    EXPECT_FALSE(limits.enter(Share::kPhonePages, at("203.0.113.9:1"), kOneOfTwo).ok());
     EXPECT_EQ(limits.refused(Refusal::kPhonePages), 1U);
-    EXPECT_TRUE(
-        limits.enter_table(SharedTable::kRtspTunnels, at("203.0.113.8:1"), kTwoOfFour).ok());
-    EXPECT_TRUE(limits.enter_table(SharedTable::kRtspTunnels, at("127.0.0.1:1"), kNone).ok())
+    EXPECT_TRUE(limits.enter(Share::kRtspTunnels, at("203.0.113.8:1"), kTwoOfFour).ok());
+    EXPECT_TRUE(limits.enter(Share::kRtspTunnels, at("127.0.0.1:1"), kOneOfTwo).ok())
         << "a proxy of this machine";
     first->release();
-    EXPECT_TRUE(
-        limits.enter_table(SharedTable::kRtspTunnels, at("203.0.113.9:3"), kTwoOfFour).ok());
+    EXPECT_TRUE(limits.enter(Share::kRtspTunnels, at("203.0.113.9:3"), kTwoOfFour).ok());
 }
 
 // An office behind one router.
 TEST(LimitsTest, OneAddressHasMoreThanItsShareWhileMostOfTheTableIsFree) {
     Limits limits;
-    constexpr TableShares kShares{.places = 10, .of_one = 1};
+    constexpr ShareRule kShares{.of_one = 1, .places = 10};
     std::vector<AddressPlace> office;
     for (int i = 0; i < 5; i++) {
-        auto place = limits.enter_table(SharedTable::kPhonePages, at("203.0.113.9:1"), kShares);
+        auto place = limits.enter(Share::kPhonePages, at("203.0.113.9:1"), kShares);
         ASSERT_TRUE(place.ok()) << i;
         office.push_back(std::move(*place));
     }
-    EXPECT_FALSE(limits.enter_table(SharedTable::kPhonePages, at("203.0.113.9:1"), kShares).ok());
-    EXPECT_TRUE(limits.enter_table(SharedTable::kPhonePages, at("203.0.113.8:1"), kShares).ok());
+    EXPECT_FALSE(limits.enter(Share::kPhonePages, at("203.0.113.9:1"), kShares).ok());
+    EXPECT_TRUE(limits.enter(Share::kPhonePages, at("203.0.113.8:1"), kShares).ok());
+}
+
+// max_connections is for all of them.
+TEST(LimitsTest, OnePublicAddressDoesNotTakeAllConnections) {
+    Limits limits;
+    limits.set_connections_per_address(0, 100);
+    std::vector<AddressPlace> held;
+    const auto fill = [&](std::string_view ip) {
+        for (auto place = limits.enter(at(ip)); place.ok() && held.size() < 100;
+             place = limits.enter(at(ip))) {
+            held.push_back(std::move(*place));
+        }
+        return held.size();
+    };
+    EXPECT_EQ(fill("203.0.113.9:1"), 50U) << "half of all";
+    const auto refused = limits.enter(at("203.0.113.9:1"));
+    EXPECT_NE(refused.error().message().find("max_connections_per_ip"), std::string::npos);
+    EXPECT_EQ(fill("203.0.113.8:1"), 61U);
+    EXPECT_EQ(fill("[2001:db8::1]:1"), 72U);
+    EXPECT_FALSE(limits.enter(at("[2001:db8::2]:1")).ok()) << "the same /64";
+    EXPECT_TRUE(limits.enter(at("203.0.113.7:1")).ok());
+    EXPECT_EQ(fill("192.168.1.1:1"), 100U) << "a proxy of the site";
+    held.resize(40);
+    EXPECT_TRUE(limits.enter(at("203.0.113.9:1")).ok());
+}
+
+TEST(LimitsTest, ALimitOfTheOperatorReplacesTheShareOfConnections) {
+    Limits limits;
+    limits.set_connections_per_address(90, 100);
+    std::vector<AddressPlace> held;
+    for (auto place = limits.enter(at("203.0.113.9:1")); place.ok();
+         place = limits.enter(at("203.0.113.9:1"))) {
+        held.push_back(std::move(*place));
+    }
+    EXPECT_EQ(held.size(), 90U);
 }
 
 TEST(LimitsTest, OffersAndConnectionsOfAnAddressAreCountedApart) {
     Limits limits;
     limits.set_connections_per_address(1);
-    const auto offer = limits.enter_unproven(Unproven::kOffer, at("203.0.113.9:1"), 1);
+    const auto offer = limits.enter(Share::kOffers, at("203.0.113.9:1"), unproven(1));
     EXPECT_EQ(limits.connections_of(at("203.0.113.9:1")), 0U);
     const auto connection = limits.enter(at("203.0.113.9:1"));
     EXPECT_TRUE(connection.ok());

@@ -25,7 +25,7 @@ RecordProtocol::RecordProtocol(const ProtocolContext& context)
       services_(context.services),
       service_(context.services.registry, *this, make_disk(context.link), context.make_workers),
       playback_(context.services, service_, *this, context.make_workers),
-      vod_(service_, *this, context.make_workers),
+      vod_(service_, *this, context.services.limits, context.make_workers),
       api_(context.who, context.services, service_, playback_) {
     if (services_.vod != nullptr) {
         services_.vod->set(&vod_);

@@ -30,7 +30,7 @@ Error Server::Impl::start_tls() {
 
 // Before the first listener.
 Error Server::Impl::start_access() {
-    limits.set_connections_per_address(config.max_connections_per_ip);
+    limits.set_connections_per_address(config.max_connections_per_ip, config.max_connections);
     WEIR_TRY_ASSIGN(std::shared_ptr<const AccessData> secrets, AccessData::load(config));
     access.use(std::move(secrets));
     if (link != nullptr) {
@@ -261,7 +261,7 @@ void Server::Impl::reconfigure(const config::Config& before) {
         told(config);
     }
     connections.set_limit(config.max_connections);
-    limits.set_connections_per_address(config.max_connections_per_ip);
+    limits.set_connections_per_address(config.max_connections_per_ip, config.max_connections);
     relays.set_names(relay_names(config));
     if (next_secrets) {
         access.use(std::exchange(next_secrets, nullptr));

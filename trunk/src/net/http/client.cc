@@ -44,25 +44,6 @@ std::vector<io::SocketAddress> in_turns(const std::vector<io::SocketAddress>& al
     return mixed;
 }
 
-std::string request_bytes(http::Method method,
-                          const http::Url& url,
-                          const http::Fields& fields,
-                          std::string_view body) {
-    std::string text = fmt::format(
-        "{} {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: Weir/{}\r\nConnection: keep-alive\r\n",
-        to_string(method), url.target, url.authority(), kVersion);
-    for (const http::Field& field : fields) {
-        text += fmt::format("{}: {}\r\n", field.name, field.value);
-    }
-    if (method == http::Method::kPost || method == http::Method::kPut ||
-        method == http::Method::kPatch || !body.empty()) {
-        text += fmt::format("Content-Length: {}\r\n", body.size());
-    }
-    text += "\r\n";
-    text += body;
-    return text;
-}
-
 // Nothing has come on it and it has not ended.
 bool is_usable(io::TcpStream& stream) {
     uint8_t byte = 0;
@@ -82,10 +63,23 @@ HttpClient::HttpClient(io::Resolver& resolver, HttpClientOptions options)
 
 HttpClient::~HttpClient() = default;
 
-Result<std::unique_ptr<io::TcpStream>> HttpClient::connect(const http::Url& url,
-                                                           io::Deadline deadline,
-                                                           bool verify) {
-    return dial(url, deadline, verify);
+std::string http_request(http::Method method,
+                         const http::Url& url,
+                         const http::Fields& fields,
+                         std::string_view body) {
+    std::string text = fmt::format(
+        "{} {} HTTP/1.1\r\nHost: {}\r\nUser-Agent: Weir/{}\r\nConnection: keep-alive\r\n",
+        to_string(method), url.target, url.authority(), kVersion);
+    for (const http::Field& field : fields) {
+        text += fmt::format("{}: {}\r\n", field.name, field.value);
+    }
+    if (method == http::Method::kPost || method == http::Method::kPut ||
+        method == http::Method::kPatch || !body.empty()) {
+        text += fmt::format("Content-Length: {}\r\n", body.size());
+    }
+    text += "\r\n";
+    text += body;
+    return text;
 }
 
 Result<http::Response> http_exchange_on(io::TcpStream& stream,
@@ -155,11 +149,20 @@ Error HttpClient::start_tls(io::TcpStream& stream,
     return io::tls_connect(stream, *trusted, url.host, deadline);
 }
 
-Result<std::unique_ptr<io::TcpStream>> HttpClient::dial(const http::Url& url,
-                                                        io::Deadline deadline,
-                                                        bool verify) {
-    WEIR_TRY_ASSIGN(const std::vector<io::SocketAddress> all,
+Result<std::unique_ptr<io::TcpStream>> HttpClient::connect(const http::Url& url,
+                                                           io::Deadline deadline,
+                                                           bool verify,
+                                                           const AddressFilter& allows) {
+    WEIR_TRY_ASSIGN(std::vector<io::SocketAddress> all,
                     resolver_.resolve(url.host, url.port, deadline));
+    if (allows) {
+        const NetAddress refused = all.front().net_address();
+        std::erase_if(all, [&](const auto& each) { return !allows(each.net_address()); });
+        if (all.empty()) {
+            return make_error(ErrorCode::kDenied, "{} is at {}, which is not allowed for it",
+                              url.authority(), refused.ip_text());
+        }
+    }
     const std::vector<io::SocketAddress> addresses = in_turns(all);
     Error last;
     for (size_t i = 0; i < addresses.size(); i++) {
@@ -237,12 +240,12 @@ Result<http::Response> HttpClient::exchange(http::Method method,
                                             io::Deadline deadline) {
     stats_.requests++;
     const std::string origin = url.origin();
-    const std::string request = request_bytes(method, url, fields, body);
+    const std::string request = http_request(method, url, fields, body);
     std::unique_ptr<io::TcpStream> stream = take_kept(origin, MonoClock::now());
     bool reused = stream != nullptr;
     for (;;) {
         if (!stream) {
-            Result<std::unique_ptr<io::TcpStream>> opened = dial(url, deadline, true);
+            Result<std::unique_ptr<io::TcpStream>> opened = connect(url, deadline);
             if (!opened.ok()) {
                 return opened.take_error().with_context(origin);
             }

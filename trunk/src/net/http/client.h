@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "net/hops.h"
 #include "proto/http/response_limits.h"
 
 namespace weir::http {
@@ -72,11 +73,13 @@ class HttpClient {
                                     io::Deadline deadline);
 
     // Yields. A new connection to the host and port of `url`, with TLS where it says so, for
-    // whoever talks on it by himself. `verify` off: any certificate will do. Errors as of
+    // whoever talks on it by himself. `verify` off: any certificate will do. `allows`: addresses of
+    // the host that it refuses get no packet. kDenied: it refuses all of them. Errors as of
     // exchange().
     Result<std::unique_ptr<io::TcpStream>> connect(const http::Url& url,
                                                    io::Deadline deadline,
-                                                   bool verify = true);
+                                                   bool verify = true,
+                                                   const AddressFilter& allows = {});
 
     // Closes connections that were kept for too long. Once in a while.
     void tidy(MonoTime now);
@@ -88,9 +91,6 @@ class HttpClient {
   private:
     struct Kept;
 
-    Result<std::unique_ptr<io::TcpStream>> dial(const http::Url& url,
-                                                io::Deadline deadline,
-                                                bool verify);
     Error start_tls(io::TcpStream& stream,
                     const http::Url& url,
                     io::Deadline deadline,
@@ -107,6 +107,12 @@ class HttpClient {
     std::map<std::string, std::vector<Kept>> kept_;  // by origin, the longest kept first
     size_t idle_ = 0;
 };
+
+// The bytes of a request, as of HttpClient::exchange().
+std::string http_request(http::Method method,
+                         const http::Url& url,
+                         const http::Fields& fields,
+                         std::string_view body);
 
 // Yields. Sends the bytes of a request and reads the answer, on a connection of the caller's.
 // `untouched`, where given, tells whether the connection ended before a byte of the answer came.

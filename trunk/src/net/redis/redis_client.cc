@@ -202,7 +202,9 @@ Error RedisClient::send(std::vector<Item>& items) {
             return make_error(ErrorCode::kTimeout, "it cannot serve: {}",
                               log::escaped(item.reply->text, kMaxShown));
         }
-        if (redis::parse_redirect(*item.reply, to)) {
+        // A server alone has nobody to name: the password is for it.
+        const bool in_cluster = dialer_.url().kind == redis::Kind::kCluster;
+        if (in_cluster && redis::parse_redirect(*item.reply, to)) {
             redirect = to;
             (to.ask ? asked : again).push_back(item);
         } else if (item.call->script != nullptr && item.reply->is_error("NOSCRIPT")) {

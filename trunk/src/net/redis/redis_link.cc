@@ -88,17 +88,22 @@ Result<redis::Reply> RedisLink::ask(const redis::Command& command, io::Deadline 
 // ---- the dialer ----
 
 Result<std::unique_ptr<RedisLink>> RedisDialer::connect(const redis::Host& host,
+                                                        bool named,
                                                         io::Deadline deadline) {
     http::Url to;
     to.tls = url_.tls;
     to.host = host.name;
     to.port = host.port;
-    Result<std::unique_ptr<io::TcpStream>> stream = http_.connect(to, deadline);
+    Result<std::unique_ptr<io::TcpStream>> stream =
+        http_.connect(to, deadline, true, named ? AddressFilter() : hops_.filter());
     if (!stream.ok()) {
         // One without TLS does not say so: it waits for more, or hangs up.
         return stream.take_error().with_context(
             url_.tls ? fmt::format("{} by TLS, as rediss:// says", host.to_string())
                      : host.to_string());
+    }
+    if (named) {
+        hops_.begin((*stream)->connection_peer().net_address(), url_.tls);
     }
     return std::make_unique<RedisLink>(std::move(*stream));
 }
@@ -141,17 +146,24 @@ Error RedisDialer::greet(RedisLink& link, const redis::Host& host, io::Deadline 
     return {};
 }
 
+Result<std::unique_ptr<RedisLink>> RedisDialer::log_in(Result<std::unique_ptr<RedisLink>> link,
+                                                       const redis::Host& host,
+                                                       io::Deadline deadline) {
+    if (link.ok()) {
+        WEIR_TRY(greet(**link, host, deadline));
+    }
+    return link;
+}
+
 Result<std::unique_ptr<RedisLink>> RedisDialer::dial_to(const redis::Host& host,
                                                         io::Deadline deadline) {
-    WEIR_TRY_ASSIGN(std::unique_ptr<RedisLink> link, connect(host, deadline));
-    WEIR_TRY(greet(*link, host, deadline));
-    return link;
+    return log_in(connect(host, false, deadline), host, deadline);
 }
 
 // One sentinel a try: the next one where it fails.
 Result<redis::Host> RedisDialer::ask_sentinels(io::Deadline deadline) {
     const redis::Host& host = url_.hosts[next_++ % url_.hosts.size()];
-    WEIR_TRY_ASSIGN(const std::unique_ptr<RedisLink> link, connect(host, deadline));
+    WEIR_TRY_ASSIGN(const std::unique_ptr<RedisLink> link, connect(host, true, deadline));
     const redis::Command question{"SENTINEL", "get-master-addr-by-name", url_.master};
     WEIR_TRY_ASSIGN(redis::Reply reply, link->ask(question, deadline));
     if (reply.is_error("NOAUTH") && !url_.password.empty()) {
@@ -191,7 +203,8 @@ Result<std::unique_ptr<RedisLink>> RedisDialer::dial() {
         }
         return link;  // else, from the next try on, the hosts of the configuration
     }
-    return dial_to(url_.hosts[next_++ % url_.hosts.size()], deadline);
+    const redis::Host& host = url_.hosts[next_++ % url_.hosts.size()];
+    return log_in(connect(host, true, deadline), host, deadline);
 }
 
 }  // namespace weir::net

@@ -71,7 +71,8 @@ class RedisDialer {
     // password.
     Result<std::unique_ptr<RedisLink>> dial();
 
-    // Yields. To that node, for a redirect.
+    // Yields. To the server that another one names: a sentinel, or a node of a cluster. kDenied,
+    // too: Hops says no.
     Result<std::unique_ptr<RedisLink>> dial_to(const redis::Host& host, io::Deadline deadline);
 
     // The node that has our keys; of Redis Cluster only.
@@ -80,13 +81,20 @@ class RedisDialer {
     const redis::Url& url() const { return url_; }
 
   private:
-    Result<std::unique_ptr<RedisLink>> connect(const redis::Host& host, io::Deadline deadline);
+    // `named`: by the configuration.
+    Result<std::unique_ptr<RedisLink>> connect(const redis::Host& host,
+                                               bool named,
+                                               io::Deadline deadline);
+    Result<std::unique_ptr<RedisLink>> log_in(Result<std::unique_ptr<RedisLink>> link,
+                                              const redis::Host& host,
+                                              io::Deadline deadline);
     Result<redis::Host> ask_sentinels(io::Deadline deadline);
     Error greet(RedisLink& link, const redis::Host& host, io::Deadline deadline) const;
     redis::Command login() const;
 
     HttpClient& http_;
     redis::Url url_;
+    Hops hops_;
     redis::Host home_;  // its name is empty: not known
     size_t next_ = 0;   // of the hosts, which are tried in turn
 };

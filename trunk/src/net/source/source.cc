@@ -199,16 +199,45 @@ void Source::take_end(MonoTime now) {
 // ---- the run ----
 
 Result<std::unique_ptr<io::TcpStream>> Source::connect() {
-    return connect_to(spec_.url);
+    return connect_to(spec_.url, {});
 }
 
-Result<std::unique_ptr<io::TcpStream>> Source::connect_to(const SourceUrl& url) {
+Result<std::unique_ptr<io::TcpStream>> Source::connect_to(const SourceUrl& url,
+                                                          const AddressFilter& allows) {
+    WEIR_TRY_ASSIGN(std::unique_ptr<io::TcpStream> stream, dial(url, allows));
+    hops_.begin(stream->connection_peer().net_address(), url.tls());
+    return stream;
+}
+
+// Servers that the operator has named may be anywhere.
+Result<std::unique_ptr<io::TcpStream>> Source::follow(const SourceUrl& url) {
+    const std::vector<std::string>& only = spec_.only_servers;
+    if (!only.empty() && !is_one_of(only, url)) {
+        return make_error(ErrorCode::kDenied,
+                          "the server redirects to {}, which allow_rtsp does not name",
+                          log::escaped(url.authority()));
+    }
+    Error refused = hops_.follow(url.tls());
+    if (!refused) {
+        auto stream = dial(url, only.empty() ? hops_.filter() : AddressFilter());
+        if (stream.ok() || stream.error().code() != ErrorCode::kDenied) {
+            return stream;
+        }
+        refused = stream.take_error();
+    }
+    return make_error(ErrorCode::kDenied,
+                      "the server redirects to {}: {}; if that is right, give that address",
+                      log::escaped(url.authority()), refused.message());
+}
+
+Result<std::unique_ptr<io::TcpStream>> Source::dial(const SourceUrl& url,
+                                                    const AddressFilter& allows) {
     http::Url to;
     to.tls = url.tls();
     to.host = url.host;
     to.port = url.port;
     WEIR_TRY_ASSIGN(std::unique_ptr<io::TcpStream> stream,
-                    services_.dialer.connect(to, dial_deadline(), spec_.tls_verify));
+                    services_.dialer.connect(to, dial_deadline(), spec_.tls_verify, allows));
     if (services_.is_own && services_.is_own(stream->local(), stream->connection_peer())) {
         if (stream_at(services_.policy, url) == spec_.key) {
             return make_error(ErrorCode::kDenied,

@@ -126,7 +126,12 @@ class Source final : private SourceRun, private stream::Publisher, private Count
     // SourceRun
     Result<std::unique_ptr<io::TcpStream>> connect() override;
 
-    Result<std::unique_ptr<io::TcpStream>> connect_to(const SourceUrl& url) override;
+    Result<std::unique_ptr<io::TcpStream>> connect_to(const SourceUrl& url,
+                                                      const AddressFilter& allows) override;
+
+    Result<std::unique_ptr<io::TcpStream>> follow(const SourceUrl& url) override;
+
+    const Hops& hops() const override { return hops_; }
 
     HttpClient& dialer() override { return services_.dialer; }
 
@@ -198,6 +203,7 @@ class Source final : private SourceRun, private stream::Publisher, private Count
         }
     }
 
+    Result<std::unique_ptr<io::TcpStream>> dial(const SourceUrl& url, const AddressFilter& allows);
     io::Deadline dial_deadline() const;
     Error take_media(MonoTime now, size_t bytes, bool media);
     Error run_once();
@@ -230,6 +236,7 @@ class Source final : private SourceRun, private stream::Publisher, private Count
     MonoTime last_media_;
     bool seen_media_ = false;
     bool carries_ = false;  // a transport stream; the frames in it are not counted again
+    Hops hops_;
     std::function<void()> ask_key_;
     std::function<void()> on_sink_;
     std::optional<GroupStats> group_;

@@ -15,6 +15,7 @@
 #include "base/ref.h"
 #include "media/codec.h"
 #include "media/packet.h"
+#include "net/hops.h"
 
 namespace weir::io {
 class Deadline;
@@ -46,8 +47,17 @@ class SourceRun {
     // server and the same stream: a loop.
     virtual Result<std::unique_ptr<io::TcpStream>> connect() = 0;
 
-    // Yields. The same to where the other side has sent us: host, port and TLS of `url`.
-    virtual Result<std::unique_ptr<io::TcpStream>> connect_to(const SourceUrl& url) = 0;
+    // Yields. The same to a server that was found for the stream: host, port and TLS of `url`.
+    // `allows`: of the addresses that its name may have; null: all.
+    virtual Result<std::unique_ptr<io::TcpStream>> connect_to(const SourceUrl& url,
+                                                              const AddressFilter& allows) = 0;
+
+    // Yields. The same to where the answer of the server has sent us. kDenied, too: not there, by
+    // SourceSpec::only_servers or Hops.
+    virtual Result<std::unique_ptr<io::TcpStream>> follow(const SourceUrl& url) = 0;
+
+    // Where answers to the last connection may lead.
+    virtual const Hops& hops() const = 0;
 
     // Makes connections for what outlives the run, as words of farewell.
     virtual HttpClient& dialer() = 0;

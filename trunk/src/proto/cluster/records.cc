@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/address_reach.h"
 #include "base/strings.h"
 
 namespace weir::cluster {
@@ -138,14 +139,8 @@ std::optional<Event> Event::parse(std::string_view text) {
 }
 
 bool is_reachable(const NetAddress& address) {
-    if (address.is_loopback() || address.is_link_local() || address.is_any()) {
-        return false;
-    }
-    if (address.is_v4()) {
-        const NetAddress::V4 ip = address.v4();
-        return ip[0] != 0 && ip[0] < 224;  // "this network"; multicast, reserved and broadcast
-    }
-    return address.v6()[0] != 0xff;
+    const AddressReach reach = reach_of(address);
+    return reach == AddressReach::kSite || reach == AddressReach::kPublic;
 }
 
 std::optional<http::Url> parse_node_url(std::string_view text) {

@@ -6,24 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "base/address_reach.h"
 #include "base/strings.h"
 #include "proto/sip/uri.h"
 
 namespace weir::sip {
 namespace {
-
-// RFC 1918, RFC 6598, RFC 4193, and what is local to a link or a host.
-bool is_private(const NetAddress& address) {
-    if (address.is_loopback() || address.is_link_local() || address.is_any()) {
-        return true;
-    }
-    if (!address.is_v4()) {
-        return (address.v6()[0] & 0xFEU) == 0xFC;
-    }
-    const NetAddress::V4 ip = address.v4();
-    return ip[0] == 10 || (ip[0] == 172 && (ip[1] & 0xF0U) == 16) ||
-           (ip[0] == 192 && ip[1] == 168) || (ip[0] == 100 && (ip[1] & 0xC0U) == 64);
-}
 
 std::optional<std::string> contact_of(const MessageBase& message) {
     const std::optional<std::vector<NameAddr>> all =
@@ -64,7 +52,7 @@ Flow requests_flow(const Flow& arrived, std::string_view target) {
     if (!address || other_family || address->is_any()) {
         return arrived;
     }
-    if (!address->same_ip(arrived.remote) && is_private(*address)) {
+    if (!address->same_ip(arrived.remote) && reach_of(*address) != AddressReach::kPublic) {
         return arrived;
     }
     Flow out = arrived;

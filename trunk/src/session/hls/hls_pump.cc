@@ -18,6 +18,11 @@ namespace {
 
 constexpr size_t kTagSize = 12;
 
+// What counts as one address.
+NetAddress address_of(const net::Client& client) {
+    return NetAddress::parse_ip(client.ip(), 0).value_or(NetAddress()).network();
+}
+
 const int g_kind = 0;  // its address stands for the kind
 
 uint64_t bits_per_second(uint64_t bytes, int64_t duration_ms) {
@@ -473,12 +478,13 @@ size_t& HlsPump::count_of(const HlsSession& session) {
 }
 
 HlsSession* HlsPump::add_session(std::string id, std::unique_ptr<net::Client> client) {
-    const auto begun = begun_.find(client->ip());
+    const NetAddress from = address_of(*client);
+    const auto begun = begun_.find(from);
     if (sessions_.size() >= kMaxSessions ||
         (begun != begun_.end() && begun->second >= options_.max_begun)) {
         return nullptr;
     }
-    begun_[client->ip()]++;
+    begun_[from]++;
     auto session = std::make_unique<HlsSession>(std::move(client));
     session->asked_at = used_at_ = MonoClock::now();
     session->client->kick = [at = session.get()] { at->kicked = true; };
@@ -497,7 +503,7 @@ void HlsPump::note_return(HlsSession& session) {
     if (std::exchange(session.returned, true)) {
         return;
     }
-    const auto begun = begun_.find(session.client->ip());
+    const auto begun = begun_.find(address_of(*session.client));
     if (begun != begun_.end() && --begun->second == 0) {
         begun_.erase(begun);
     }

@@ -14,8 +14,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "base/net_address.h"
 #include "base/object_count.h"
 #include "io/signal.h"
 #include "net/client_table.h"
@@ -249,7 +251,7 @@ class HlsPump final : public net::StreamPump,
     net::Segmenter segmenter_;
     std::map<std::string, std::unique_ptr<HlsSession>, std::less<>> sessions_;
     std::map<std::string, std::string, std::less<>> looks_;  // to the ids of their sessions
-    std::map<std::string, size_t, std::less<>> begun_;       // sessions that asked once, by address
+    std::unordered_map<NetAddress, size_t> begun_;           // sessions that asked once, by address
 
     struct Kicked {
         std::string id;

@@ -17,6 +17,7 @@
 #include "net/fanout.h"
 #include "net/hooks.h"
 #include "net/http_newcomer.h"
+#include "net/limits.h"
 #include "net/placement.h"
 #include "net/private_streams.h"
 #include "proto/http/access_token.h"
@@ -276,6 +277,14 @@ HlsPump* HlsService::admit(net::HttpExchange& exchange, Ask& ask) {
         if (ask.session_id.empty()) {
             ask.session_id = random_id(system_random(), kSessionIdSize);
         }
+        auto place = services_.limits.enter(
+            net::Share::kHlsSessions, exchange.peer(),
+            {.of_one = HlsOptions::kMaxBegun, .places = HlsPump::kMaxSessions});
+        if (!place.ok()) {
+            refuse(exchange, 503, place.error().message());
+            return nullptr;
+        }
+        client->hold(std::move(*place));
         ask.session = pump->add_session(ask.session_id, std::move(client));
         if (ask.session == nullptr) {
             refuse(exchange, 503, "this stream has too many viewers");

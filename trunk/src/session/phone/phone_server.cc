@@ -68,8 +68,8 @@ void PhoneServer::handle(net::HttpExchange& exchange) {
         return;
     }
     const io::SocketAddress peer = exchange.peer();
-    const Result<net::AddressPlace> place = services_.limits.enter_table(
-        net::SharedTable::kPhonePages, peer, {.places = kMaxPhones, .of_one = kMaxPhonesOfOne});
+    const Result<net::AddressPlace> place = services_.limits.enter(
+        net::Share::kPhonePages, peer, {.of_one = kMaxPhonesOfOne, .places = kMaxPhones});
     if (!place.ok()) {
         counters_.refused++;
         (void)exchange.respond_error(503, place.error().message(),

@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "io/coroutine.h"
 #include "io/deadline.h"
+#include "net/limits.h"
 #include "session/record/record_vod_source.h"
 
 namespace weir::session {
@@ -108,15 +109,19 @@ Result<std::unique_ptr<net::VodRecording>> RecordVod::find(const net::Policy& po
 
 // Yields.
 Result<std::unique_ptr<net::VodSource>> RecordVod::open(
-    std::unique_ptr<net::VodRecording> recording) {
+    std::unique_ptr<net::VodRecording> recording, const io::SocketAddress& peer) {
     if (open_ >= kMaxPlaybacks || held_bytes_ > kMaxHeldBytes) {
         return make_error(ErrorCode::kFull, "too many recordings are played: try again later");
     }
+    WEIR_TRY_ASSIGN(net::AddressPlace place,
+                    limits_.enter(net::Share::kRecordings, peer,
+                                  {.of_one = kMaxPlaybacksOfOne, .places = kMaxPlaybacks}));
     if (!readers_) {
         WEIR_TRY_ASSIGN(readers_, make_workers_(kReaders, kMaxReads));
     }
     auto& found = static_cast<Found&>(*recording);
-    auto source = std::make_unique<RecordVodSource>(*this, std::move(found.pieces));
+    auto source =
+        std::make_unique<RecordVodSource>(*this, std::move(found.pieces), std::move(place));
     if (source->failed().code() == ErrorCode::kLimit) {
         return make_error(ErrorCode::kFull, "the disk is busy: try again later");
     }

@@ -15,24 +15,33 @@
 #include "session/record/record_service.h"
 #include "session/record/vod_pieces.h"
 
+namespace weir::net {
+class Limits;
+}
+
 namespace weir::session {
 
 class RecordVodSource;
 
 class RecordVod final : public net::VodLibrary {
   public:
-    static constexpr size_t kMaxPlaybacks = 1'000;  // at a time; more are kFull
-    static constexpr size_t kAhead = 2;             // fragments of one playback
+    static constexpr size_t kMaxPlaybacks = 1'000;     // at a time; more are kFull
+    static constexpr size_t kMaxPlaybacksOfOne = 100;  // of one address, once half are taken
+    static constexpr size_t kAhead = 2;                // fragments of one playback
     // Of all fragments that are read and not sent. Beyond it each playback has one fragment, and
     // none begins.
     static constexpr uint64_t kMaxHeldBytes = 512u << 20;
     static constexpr size_t kReaders = 2;  // threads
 
-    // Both must outlive this.
+    // All must outlive this.
     RecordVod(RecordService& service,
               const RecordRules& rules,
+              net::Limits& limits,
               io::MakeWorkers make_workers = io::WorkerPool::create)
-        : service_(service), rules_(rules), make_workers_(std::move(make_workers)) {}
+        : service_(service),
+          rules_(rules),
+          limits_(limits),
+          make_workers_(std::move(make_workers)) {}
 
     ~RecordVod();  // nothing may be open
     RecordVod(const RecordVod&) = delete;
@@ -44,8 +53,8 @@ class RecordVod final : public net::VodLibrary {
                                                     std::string_view vhost,
                                                     std::string_view path,
                                                     std::string_view query) override;
-    Result<std::unique_ptr<net::VodSource>> open(
-        std::unique_ptr<net::VodRecording> recording) override;
+    Result<std::unique_ptr<net::VodSource>> open(std::unique_ptr<net::VodRecording> recording,
+                                                 const io::SocketAddress& peer) override;
 
     // That are open now.
     size_t playbacks() const { return open_; }
@@ -55,6 +64,7 @@ class RecordVod final : public net::VodLibrary {
 
     RecordService& service_;
     const RecordRules& rules_;
+    net::Limits& limits_;
     io::MakeWorkers make_workers_;
     std::unique_ptr<io::WorkerPool> readers_;  // since the first playback
     size_t open_ = 0;

@@ -63,8 +63,11 @@ struct RecordVodSource::Job {
     }
 };
 
-RecordVodSource::RecordVodSource(RecordVod& vod, std::vector<VodPiece> pieces)
+RecordVodSource::RecordVodSource(RecordVod& vod,
+                                 std::vector<VodPiece> pieces,
+                                 net::AddressPlace place)
     : vod_(vod),
+      place_(std::move(place)),
       self_(std::make_shared<RecordVodSource*>(this)),
       pieces_(std::move(pieces)),
       seek_ms_(pieces_.front().from_ms),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/object_count.h"
+#include "net/places.h"
 #include "net/vod_source.h"
 #include "session/record/record_vod.h"
 
@@ -20,7 +21,8 @@ class RecordVodSource final : public net::VodSource, private Counted<RecordVodSo
     static constexpr ObjectName kObjectName{"vod_source", "record"};
 
     // `pieces`: not empty. `vod` must outlive this. Reads at once.
-    RecordVodSource(RecordVod& vod, std::vector<VodPiece> pieces);
+    // `place`: among the playbacks of its address.
+    RecordVodSource(RecordVod& vod, std::vector<VodPiece> pieces, net::AddressPlace place);
     ~RecordVodSource() override;
 
     void set_listener(Listener* listener) override { listener_ = listener; }
@@ -67,6 +69,7 @@ class RecordVodSource final : public net::VodSource, private Counted<RecordVodSo
     static bool is_wanted(const std::vector<mp4::StoredTrack>& tracks, size_t track);
 
     RecordVod& vod_;
+    net::AddressPlace place_;
     Listener* listener_ = nullptr;
     // Shared with jobs, whose end may come after this: null then.
     std::shared_ptr<RecordVodSource*> self_;

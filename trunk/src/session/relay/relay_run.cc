@@ -88,10 +88,12 @@ io::Deadline RelayRun::connect_deadline() const {
 }
 
 Result<std::unique_ptr<io::TcpStream>> RelayRun::connect() {
-    return connect_to(spec_.url);
+    // The name of a node may lead anywhere, whatever it is that the registry has.
+    return connect_to(spec_.url, origin_.node.empty() ? net::AddressFilter() : node_.may_connect);
 }
 
-Result<std::unique_ptr<io::TcpStream>> RelayRun::connect_to(const net::SourceUrl& url) {
+Result<std::unique_ptr<io::TcpStream>> RelayRun::connect_to(const net::SourceUrl& url,
+                                                            const net::AddressFilter& allows) {
     if (!origin_.socket.empty()) {
         return io::connect_unix(origin_.socket, connect_deadline());
     }
@@ -101,14 +103,7 @@ Result<std::unique_ptr<io::TcpStream>> RelayRun::connect_to(const net::SourceUrl
     if (!origin_.url.is_http() && asks) {  // by RTMP it would be a query, of the viewer's choice
         return make_error(ErrorCode::kNotFound, "no such name at an RTMP server");
     }
-    WEIR_TRY_ASSIGN(std::unique_ptr<io::TcpStream> stream, run_.connect_to(url));
-    // The name of a node may lead anywhere, whatever it is that the registry has.
-    if (!origin_.node.empty() && node_.may_connect &&
-        !node_.may_connect(stream->connection_peer().net_address())) {
-        return make_error(ErrorCode::kDenied, "{} is at an address where no node may be",
-                          url.authority());
-    }
-    return stream;
+    return run_.connect_to(url, allows);
 }
 
 void RelayRun::connected() {

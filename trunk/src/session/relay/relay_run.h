@@ -54,7 +54,14 @@ class RelayRun final : public net::SourceRun {
 
     Result<std::unique_ptr<io::TcpStream>> connect() override;
 
-    Result<std::unique_ptr<io::TcpStream>> connect_to(const net::SourceUrl& url) override;
+    Result<std::unique_ptr<io::TcpStream>> connect_to(const net::SourceUrl& url,
+                                                      const net::AddressFilter& allows) override;
+
+    Result<std::unique_ptr<io::TcpStream>> follow(const net::SourceUrl& url) override {
+        return run_.follow(url);
+    }
+
+    const net::Hops& hops() const override { return run_.hops(); }
 
     net::HttpClient& dialer() override { return run_.dialer(); }
 

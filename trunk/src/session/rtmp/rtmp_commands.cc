@@ -323,7 +323,7 @@ Result<RtmpConnection::Next> RtmpConnection::play_recording(uint32_t stream_id,
     if (!admitted.ok()) {
         return refuse(net::HookAction::kPlay, stream_id, admitted.take_error());
     }
-    auto source = in_our_time([&] { return recordings.open(std::move(*found)); });
+    auto source = in_our_time([&] { return recordings.open(std::move(*found), stream_->peer()); });
     if (!source.ok()) {
         admitted->ticket.end(*client_, net::EndClass::kRefused, source.error().message());
         return refuse(net::HookAction::kPlay, stream_id, source.take_error());

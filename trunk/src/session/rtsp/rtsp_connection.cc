@@ -232,11 +232,10 @@ Result<RtspConnection::Next> RtspConnection::handle_http() {
         WEIR_TRY(server_.tunnels().bring_up(cookie, *stream_, unread_));
         return make_error(ErrorCode::kClosed, "the tunnel has ended");
     }
-    WEIR_TRY_ASSIGN(
-        const net::AddressPlace place,
-        server_.services().limits.enter_table(
-            net::SharedTable::kRtspTunnels, stream_->peer(),
-            {.places = RtspTunnels::kMaxTunnels, .of_one = RtspTunnels::kMaxTunnelsOfOne}));
+    WEIR_TRY_ASSIGN(const net::AddressPlace place,
+                    server_.services().limits.enter(net::Share::kRtspTunnels, stream_->peer(),
+                                                    {.of_one = RtspTunnels::kMaxTunnelsOfOne,
+                                                     .places = RtspTunnels::kMaxTunnels}));
     WEIR_TRY_ASSIGN(RtspTunnels::Opened opened, server_.tunnels().open(cookie, stream_->peer()));
     Error lost = send_bytes(as_bytes(kTunnelAnswer));
     if (!lost) {

@@ -232,7 +232,7 @@ class Publishing {
     Error follow() {
         WEIR_TRY_ASSIGN(const net::SourceUrl to, net::SourceUrl::parse(session_.url().full()));
         stream_->close();
-        WEIR_TRY_ASSIGN(stream_, run_.connect_to(to));
+        WEIR_TRY_ASSIGN(stream_, run_.follow(to));
         return {};
     }
 

@@ -12,6 +12,7 @@
 #include "net/source/run_publisher.h"
 #include "net/source/source_spec.h"
 #include "net/source/source_url.h"
+#include "net/ts/group_address.h"
 #include "proto/rtcp/packet.h"
 #include "proto/rtcp/writer.h"
 #include "proto/rtp/header.h"
@@ -166,7 +167,7 @@ Error RtspPullRun::run() {
 
 Error RtspPullRun::connect() {
     if (redirected_) {
-        WEIR_TRY_ASSIGN(stream_, run_.connect_to(*redirected_));
+        WEIR_TRY_ASSIGN(stream_, run_.follow(*redirected_));
     } else {
         WEIR_TRY_ASSIGN(stream_, run_.connect());
     }
@@ -239,12 +240,6 @@ Error RtspPullRun::take(ByteSpan bytes) {
                 break;
             case rtsp::ClientEvent::kRedirected: {
                 WEIR_TRY_ASSIGN(redirected_, net::SourceUrl::parse(session_.url().full()));
-                const std::vector<std::string>& only = run_.spec().only_servers;
-                if (!only.empty() && !net::is_one_of(only, *redirected_)) {
-                    return make_error(ErrorCode::kDenied,
-                                      "the server redirects to {}, which allow_rtsp does not name",
-                                      log::escaped(redirected_->authority()));
-                }
                 return {};
             }
             case rtsp::ClientEvent::kPaused:
@@ -312,7 +307,7 @@ Error RtspPullRun::open_ports() {
         if (agreed->multicast) {
             const auto group = NetAddress::parse_ip(agreed->destination, 0);
             const auto source = NetAddress::parse_ip(agreed->source, 0);
-            if (!group) {
+            if (!group || !net::is_multicast(*group)) {
                 return make_error(ErrorCode::kMalformed,
                                   "the server names no address of a multicast group");
             }

@@ -43,7 +43,7 @@ Result<bool> RtspConnection::find_recording(const rtsp::Request& request, RtspTa
 
 // Yields. It is open only for that: who has not been let in to play holds no place of a playback.
 Result<bool> RtspConnection::look_at_recording(const rtsp::Request& request) {
-    auto opened = server_.services().recordings()->open(std::move(recording_));
+    auto opened = server_.services().recordings()->open(std::move(recording_), stream_->peer());
     if (!opened.ok()) {
         Error why = opened.take_error();
         if (why.code() == ErrorCode::kInterrupted) {
@@ -90,7 +90,7 @@ Error RtspConnection::begin_recording(const rtsp::Request& request) {
     if (!admitted.ok()) {
         return refuse_access(request, false, admitted.take_error());
     }
-    auto opened = server_.services().recordings()->open(std::move(recording_));
+    auto opened = server_.services().recordings()->open(std::move(recording_), stream_->peer());
     if (!opened.ok()) {
         Error why = opened.take_error();
         admitted->ticket.end(*client_, net::EndClass::kRefused, why.message());

@@ -134,8 +134,12 @@ class SipLine::Handle final : public net::PhoneLine {
     SipLine* line_;  // null: the server has ended it
 };
 
-SipLine::SipLine(SipLines& lines, net::PhoneLineRequest request, net::PhoneLineObserver& observer)
-    : lines_(lines),
+SipLine::SipLine(SipLines& lines,
+                 net::PhoneLineRequest request,
+                 net::PhoneLineObserver& observer,
+                 net::AddressPlace place)
+    : place_(std::move(place)),
+      lines_(lines),
       server_(lines.server()),
       token_("line" + random_id(system_random(), kTokenLength)),
       request_(std::move(request)),

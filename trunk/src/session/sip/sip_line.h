@@ -14,6 +14,7 @@
 
 #include "base/object_count.h"
 #include "net/phone_lines.h"
+#include "net/places.h"
 #include "proto/sip/call_types.h"
 #include "session/sip/sip_party.h"
 
@@ -33,7 +34,11 @@ class SipLine final : private SipCallObserver, private Counted<SipLine> {
 
     class Handle;
 
-    SipLine(SipLines& lines, net::PhoneLineRequest request, net::PhoneLineObserver& observer);
+    // `place`: among the lines of its address.
+    SipLine(SipLines& lines,
+            net::PhoneLineRequest request,
+            net::PhoneLineObserver& observer,
+            net::AddressPlace place);
     ~SipLine();
     SipLine(const SipLine&) = delete;
     SipLine& operator=(const SipLine&) = delete;
@@ -124,6 +129,7 @@ class SipLine final : private SipCallObserver, private Counted<SipLine> {
     // Null: it is over.
     SipParty* call() const;
 
+    net::AddressPlace place_;
     SipLines& lines_;
     SipServer& server_;
     std::string token_;

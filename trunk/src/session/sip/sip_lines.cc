@@ -87,7 +87,11 @@ Result<std::unique_ptr<net::PhoneLine>> SipLines::open(const net::PhoneLineReque
             return make_error(ErrorCode::kBusy, "somebody with a password has this line");
         }
     }
-    lines_.push_back(std::make_unique<SipLine>(*this, request, observer));
+    WEIR_TRY_ASSIGN(net::AddressPlace place,
+                    server_.services().limits.enter(
+                        net::Share::kPhoneLines, io::SocketAddress::of(request.peer),
+                        {.of_one = kMaxLinesOfOne, .places = kMaxLines}));
+    lines_.push_back(std::make_unique<SipLine>(*this, request, observer, std::move(place)));
     std::unique_ptr<net::PhoneLine> handle = lines_.back()->make_handle();
     owner_.on_trunk_change();  // the clock does the rest
     return handle;

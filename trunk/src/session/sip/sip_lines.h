@@ -24,7 +24,8 @@ class SipServer;
 class SipLines final : public net::PhoneLines {
   public:
     static constexpr size_t kMaxLines = 1'000;
-    static constexpr size_t kMaxText = 256;  // bytes of a name or password
+    static constexpr size_t kMaxLinesOfOne = 100;  // of one address, once half are in use
+    static constexpr size_t kMaxText = 256;        // bytes of a name or password
     static constexpr net::BucketOptions kRefusals{.per_second = 0.2, .burst = 10};
 
     // All must outlive this.

@@ -269,9 +269,9 @@ SipRefusal SipServer::find_caller(const sip::CallEvent& invited, SipCaller& call
     if (!agent_.transactions().has_room_for_strangers()) {
         return {kSipTooMany, "too many calls over UDP are not acknowledged"};
     }
-    Result<net::AddressPlace> place = services_.limits.enter_unproven(
-        net::Unproven::kCall, io::SocketAddress::of(invited.flow.remote),
-        options_.max_unproven_per_address);
+    Result<net::AddressPlace> place = services_.limits.enter(
+        net::Share::kCalls, io::SocketAddress::of(invited.flow.remote),
+        {.of_one = options_.max_unproven_per_address, .spared = AddressReach::kNone});
     if (!place.ok()) {
         return {kSipTooMany, std::string(place.error().message())};
     }

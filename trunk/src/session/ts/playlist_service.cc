@@ -12,8 +12,8 @@
 #include "base/strings.h"
 #include "io/deadline.h"
 #include "io/socket_address.h"
+#include "net/http/client.h"
 #include "proto/http/access_token.h"
-#include "proto/http/response_parser.h"
 #include "proto/http/url.h"
 
 namespace weir::session {
@@ -33,6 +33,12 @@ bool is_markup(std::string_view text) {
 
 bool is_url(std::string_view where) {
     return where.starts_with("http://") || where.starts_with("https://");
+}
+
+// The same host, and a port of the web there or the same one: others may be of other services.
+bool is_same_server(const http::Url& one, const http::Url& other) {
+    return equals_ignore_case(one.host, other.host) &&
+           (other.port == one.port || other.port == 80 || other.port == 443);
 }
 
 // A name or address with a port, and nothing that would end it in a playlist.
@@ -162,7 +168,10 @@ void PlaylistService::run() {
 
 Error PlaylistService::refresh() {
     const PlaylistOptions options = options_;
-    WEIR_TRY_ASSIGN(const std::string text, read(options.playlist, m3u::kMaxBytes));
+    // What a file of this host says may be of others, too: it does not lead to this host.
+    net::Hops hops(AddressReach::kSite);
+    WEIR_TRY_ASSIGN(const std::string text,
+                    read(options.playlist, {.url = {}, .max_bytes = m3u::kMaxBytes}, hops));
     auto parsed = GroupPlaylist::parse(text);
     if (!parsed.ok()) {
         return parsed.take_error().with_context("playlist");
@@ -170,6 +179,7 @@ Error PlaylistService::refresh() {
     if (options != options_) {
         return {};  // changed meanwhile
     }
+    hops_ = net::Hops(hops.first());  // its links may be without TLS
     const bool is_first = playlist_ == nullptr;
     playlist_ = std::make_shared<const GroupPlaylist>(std::move(parsed).value());
     if (is_first) {
@@ -182,71 +192,46 @@ Error PlaylistService::refresh() {
 Error PlaylistService::refresh_guide(const PlaylistOptions& options) {
     // A playlist that others wrote may name URLs, not files of this host.
     const std::string said(playlist_->guide_url());
-    const std::string& where = options.guide.empty() && is_url(said) ? said : options.guide;
+    const bool named = !options.guide.empty() || !is_url(said);
+    const std::string& where = named ? options.guide : said;
     if (where.empty()) {
         return {};
     }
-    // And only of their own host: this server reaches others that they must not.
-    std::string host;
-    if (options.guide.empty() && is_url(options.playlist)) {
+    net::Hops hops = hops_;
+    net::HttpDocument guide{.url = {}, .named = named, .max_bytes = kMaxGuideBytes};
+    // And only of their own server: this one reaches others that they must not.
+    if (!named && is_url(options.playlist)) {
         WEIR_TRY_ASSIGN(const http::Url from, http::Url::parse(options.playlist));
-        host = from.host;
+        guide.may_ask = [from](const http::Url& url) {
+            return is_same_server(from, url)
+                       ? Error()
+                       : make_error(ErrorCode::kDenied,
+                                    "the guide is on another server than the playlist; name it "
+                                    "with playlist_guide");
+        };
     }
-    Result<std::string> guide = read(where, kMaxGuideBytes, host);
-    if (!guide.ok()) {
-        return guide.take_error();
-    }
-    if (!guide->starts_with(kGzip) && !is_markup(*guide)) {
+    WEIR_TRY_ASSIGN(std::string text, read(where, std::move(guide), hops));
+    if (!text.starts_with(kGzip) && !is_markup(text)) {
         return make_error(ErrorCode::kMalformed, "the programme guide is no XML");
     }
     if (options == options_) {
-        guide_ = std::make_shared<const std::string>(std::move(*guide));
+        guide_ = std::make_shared<const std::string>(std::move(text));
     }
     return {};
 }
 
-// `host`: all of it has to come from there; empty: from anywhere.
 Result<std::string> PlaylistService::read(const std::string& where,
-                                          size_t most,
-                                          std::string_view host) {
-    return is_url(where) ? fetch(where, most, host) : read_file(where, most);
-}
-
-Result<std::string> PlaylistService::read_file(const std::string& path, size_t most) {
-    Result<std::string> text = std::string();
-    WEIR_TRY(workers_->run([&] { text = read_whole(path, most); }));
-    return text;
-}
-
-Result<std::string> PlaylistService::fetch(const std::string& text,
-                                           size_t most,
-                                           std::string_view host) {
-    net::HttpClientOptions options;
-    options.limits.body_bytes = most;
-    options.idle_per_server = 0;  // once an hour
-    net::HttpClient client(resolver_, options);
-    client.set_workers(workers_);
-    WEIR_TRY_ASSIGN(http::Url url, http::Url::parse(text));
-    const io::Deadline deadline = io::Deadline::after(kFetch);
-    for (int i = 0; i <= kMaxRedirects; i++) {
-        if (!host.empty() && !equals_ignore_case(url.host, host)) {
-            return make_error(ErrorCode::kDenied,
-                              "the guide is on another host than the playlist; name it with "
-                              "playlist_guide");
-        }
-        WEIR_TRY_ASSIGN(http::Response answer,
-                        client.exchange(http::Method::kGet, url, {}, {}, deadline));
-        if (answer.status == 200) {
-            return std::move(answer.body);
-        }
-        const std::string_view location = answer.headers.get("Location").value_or("");
-        if (answer.status / 100 != 3 || location.empty()) {
-            return make_error(ErrorCode::kNotFound, "{}: the answer is {}", url.shown(),
-                              answer.status);
-        }
-        WEIR_TRY_ASSIGN(url, url.resolve(location));
+                                          net::HttpDocument document,
+                                          net::Hops& hops) {
+    if (!is_url(where)) {
+        Result<std::string> text = std::string();
+        WEIR_TRY(workers_->run([&] { text = read_whole(where, document.max_bytes); }));
+        return text;
     }
-    return make_error(ErrorCode::kLimit, "{}: more than {} redirects", url.shown(), kMaxRedirects);
+    WEIR_TRY_ASSIGN(document.url, http::Url::parse(where));
+    net::HttpClient client(resolver_);
+    client.set_workers(workers_);
+    return net::http_fetch(client, document, hops, io::Deadline::after(kFetch));
 }
 
 // ---- serving ----

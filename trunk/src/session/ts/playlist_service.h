@@ -12,7 +12,7 @@
 #include "io/resolver.h"
 #include "io/signal.h"
 #include "io/worker_pool.h"
-#include "net/http/client.h"
+#include "net/http/fetch.h"
 #include "net/http/router.h"
 #include "net/policy.h"
 #include "session/ts/group_playlist.h"
@@ -32,7 +32,6 @@ class PlaylistService {
     static constexpr size_t kMaxGuideBytes = 32 * 1024 * 1024;
     static constexpr Millis kFetch{30'000};  // for one answer
     static constexpr Millis kRetry{30'000};  // after a failure, where refresh is longer
-    static constexpr int kMaxRedirects = 3;
 
     // `policy` must outlive this: whoever may play groups may have the lists.
     explicit PlaylistService(const net::Policy& policy) : policy_(policy) {}
@@ -61,9 +60,8 @@ class PlaylistService {
     void run();
     Error refresh();
     Error refresh_guide(const PlaylistOptions& options);
-    Result<std::string> read(const std::string& where, size_t most, std::string_view host = {});
-    Result<std::string> read_file(const std::string& path, size_t most);
-    Result<std::string> fetch(const std::string& url, size_t most, std::string_view host);
+    // A file, or a URL, which becomes that of the document.
+    Result<std::string> read(const std::string& where, net::HttpDocument document, net::Hops& hops);
     bool admits(net::HttpExchange& exchange) const;
     void serve_playlist(net::HttpExchange& exchange);
     void serve_guide(net::HttpExchange& exchange);
@@ -74,6 +72,7 @@ class PlaylistService {
     io::Resolver resolver_;
     std::shared_ptr<const GroupPlaylist> playlist_;  // an answer that yields keeps its own
     std::shared_ptr<const std::string> guide_;
+    net::Hops hops_;  // where the playlist may lead
     std::string trouble_;
     bool changed_ = false;
     io::Signal wake_;

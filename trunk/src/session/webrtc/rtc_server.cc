@@ -189,8 +189,10 @@ Error RtcServer::may_begin(std::string_view offer) {
 }
 
 Result<net::Limits::AddressPlace> RtcServer::enter_unproven(const io::SocketAddress& peer) {
-    return services_.limits.enter_unproven(net::Unproven::kOffer, peer,
-                                           options_.max_unproven_per_address);
+    // Loopback too: an offer is proven within moments, so a proxy needs few.
+    return services_.limits.enter(
+        net::Share::kOffers, peer,
+        {.of_one = options_.max_unproven_per_address, .spared = AddressReach::kNone});
 }
 
 Error RtcServer::is_free(const stream::StreamKey& key, stream::PublishConflict conflict) const {

@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/address_reach.h"
 #include "net/source/run_publisher.h"
 #include "proto/ice/candidate.h"
 #include "proto/rtcp/packet.h"
@@ -68,9 +69,15 @@ std::string WhepClient::offer(const NetAddress& address) {
     return offer_.write();
 }
 
-Error WhepClient::take_answer(std::string_view text) {
+// Private addresses are usual there, and an ICE check is all that they get. But a server elsewhere
+// has no service on this host or its link, and none at a group.
+Error WhepClient::take_answer(std::string_view text, const NetAddress& server) {
     WEIR_TRY_ASSIGN(answer_, sdp::read_answer(text, offer_));
     servers_ = addresses_of(answer_.remote);
+    std::erase_if(servers_, [from = reach_of(server)](const NetAddress& each) {
+        const AddressReach reach = reach_of(each);
+        return reach == AddressReach::kNone || (reach < AddressReach::kSite && reach != from);
+    });
     if (servers_.empty()) {
         return make_error(ErrorCode::kUnsupported,
                           "the answer has no candidate with an address and UDP; others are not "

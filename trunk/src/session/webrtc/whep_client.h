@@ -30,8 +30,9 @@ class WhepClient final : public webrtc::ClientTransport, private Counted<WhepCli
     // `address`: where the server may find us.
     std::string offer(const NetAddress& address);
 
-    // kMalformed, kLimit, kUnsupported: what the operator has to hear of it.
-    Error take_answer(std::string_view text);
+    // `server`: where the answer came from. kMalformed, kLimit, kUnsupported: what the operator has
+    // to hear of it.
+    Error take_answer(std::string_view text, const NetAddress& server);
 
     // After take_answer(). `timeout`: to the keys.
     void begin(Micros timeout, MonoTime now);

@@ -14,10 +14,15 @@ namespace weir::session {
 namespace {
 
 // Yields.
-Error end_session(net::HttpClient& dialer, const net::SourceUrl& session, bool verify) {
+Error end_session(net::HttpClient& dialer,
+                  const net::SourceUrl& session,
+                  const NetAddress& server,
+                  bool verify) {
     const io::Deadline deadline = io::Deadline::after(WhepPull::kFarewellTimeout);
+    // The name may lead somewhere else by now.
+    const auto is_server = [&server](const NetAddress& at) { return at.same_ip(server); };
     WEIR_TRY_ASSIGN(const std::unique_ptr<io::TcpStream> stream,
-                    dialer.connect(session.endpoint(), deadline, verify));
+                    dialer.connect(session.endpoint(), deadline, verify, is_server));
     WEIR_TRY_ASSIGN(const http::Response answer,
                     net::http_exchange_on(*stream, whep_delete(session), {}, deadline));
     (void)answer;
@@ -42,14 +47,17 @@ Error WhepPull::run(net::SourceRun& run) {
     return ended;
 }
 
-void WhepPull::say_farewell(net::HttpClient& dialer, net::SourceUrl session, bool verify) {
+void WhepPull::say_farewell(net::HttpClient& dialer,
+                            net::SourceUrl session,
+                            const NetAddress& server,
+                            bool verify) {
     if (farewells_.size() >= kMaxFarewells) {
         return;
     }
     Error failed = farewells_.spawn("whep farewell", io::StackSize::kNormal,
-                                    [&dialer, session = std::move(session), verify] {
+                                    [&dialer, session = std::move(session), server, verify] {
                                         // The server finds out by itself that we have gone.
-                                        (void)end_session(dialer, session, verify).code();
+                                        (void)end_session(dialer, session, server, verify).code();
                                     });
     (void)failed.code();  // without a coroutine, too
 }

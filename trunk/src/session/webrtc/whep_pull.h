@@ -54,8 +54,12 @@ class WhepPull final : public net::SourceProtocol {
     // kInternal: no certificate can be made.
     Result<const webrtc::ClientShared*> shared();
 
-    // Never yields. Ends the session by DELETE. `dialer` must outlive this.
-    void say_farewell(net::HttpClient& dialer, net::SourceUrl session, bool verify);
+    // Never yields. Ends the session by DELETE, at that address of its server. `dialer` must
+    // outlive this.
+    void say_farewell(net::HttpClient& dialer,
+                      net::SourceUrl session,
+                      const NetAddress& server,
+                      bool verify);
 
   private:
     RtcIngestOptions options_;

@@ -61,7 +61,7 @@ Error WhepPullRun::run() {
 Error WhepPullRun::ask() {
     net::SourceUrl endpoint = run_.spec().url;
     for (size_t redirects = 0;; redirects++) {
-        WEIR_TRY_ASSIGN(const http::Response response, post(endpoint));
+        WEIR_TRY_ASSIGN(const http::Response response, post(endpoint, redirects > 0));
         if (!is_redirect(response.status)) {
             return take_response(response, endpoint);
         }
@@ -83,8 +83,10 @@ Error WhepPullRun::ask() {
     }
 }
 
-Result<http::Response> WhepPullRun::post(const net::SourceUrl& endpoint) {
-    WEIR_TRY_ASSIGN(const std::unique_ptr<io::TcpStream> stream, run_.connect_to(endpoint));
+Result<http::Response> WhepPullRun::post(const net::SourceUrl& endpoint, bool redirected) {
+    WEIR_TRY_ASSIGN(const std::unique_ptr<io::TcpStream> stream,
+                    redirected ? run_.follow(endpoint) : run_.connect());
+    server_ = stream->connection_peer().net_address();
     if (!socket_) {
         WEIR_TRY(open_socket());
     }
@@ -112,7 +114,7 @@ Error WhepPullRun::take_response(const http::Response& response, const net::Sour
             session_->login = endpoint.login;
         }
     }
-    return client_.take_answer(response.body);
+    return client_.take_answer(response.body, server_);
 }
 
 // A server may repeat the address that it was asked for.
@@ -241,7 +243,7 @@ void WhepPullRun::close() {
         socket_.reset();
     }
     if (session_) {
-        pulls_.say_farewell(run_.dialer(), *std::exchange(session_, std::nullopt),
+        pulls_.say_farewell(run_.dialer(), *std::exchange(session_, std::nullopt), server_,
                             run_.spec().tls_verify);
     }
 }

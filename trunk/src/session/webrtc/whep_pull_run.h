@@ -39,7 +39,7 @@ class WhepPullRun final : private io::EventHandler,
 
   private:
     Error ask();
-    Result<http::Response> post(const net::SourceUrl& endpoint);
+    Result<http::Response> post(const net::SourceUrl& endpoint, bool redirected);
     Error take_response(const http::Response& response, const net::SourceUrl& endpoint);
     Error refusal(const http::Response& response) const;
     bool tells_secret(std::string_view text) const;
@@ -59,6 +59,7 @@ class WhepPullRun final : private io::EventHandler,
     WhepClient client_;
     std::unique_ptr<io::UdpSocket> socket_;
     std::optional<net::SourceUrl> session_;  // to be ended by DELETE
+    NetAddress server_;                      // where it is
     bool more_ = false;                      // datagrams are there than one turn takes
     MonoTime sleeping_until_{};
     io::Signal changed_;

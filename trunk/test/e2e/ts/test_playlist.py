@@ -122,6 +122,17 @@ def test_a_url_with_redirects_and_its_guide(new_weir):
         assert headers["Content-Encoding"] == "gzip" and gzip.decompress(body) == GUIDE
 
 
+def test_a_playlist_does_not_lead_to_services_of_this_host(new_weir, folder):
+    path = folder / "channels.m3u"
+    with provider({"/guide": (200, {}, GUIDE)}) as url:
+        path.write_text(LIST.replace("#EXTM3U", f'#EXTM3U x-tvg-url="{url}/guide"'))
+        server = new_weir(f'playlist "{path}";').start()
+        wait_until(lambda: "127.0.0.1, which is not allowed for it" in server.log(), 20, "the guide is not asked for")
+        assert get(server, "/epg.xml")[0] == 404
+        server = new_weir(f'playlist "{path}"; playlist_guide {url}/guide;', "named").start()
+        wait_until(lambda: get(server, "/epg.xml")[0] == 200, 20, "the operator may name it")
+
+
 def test_what_was_read_stays_while_it_cannot_be_read(new_weir, folder):
     path = folder / "channels.m3u"
     path.write_text(LIST)

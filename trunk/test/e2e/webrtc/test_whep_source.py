@@ -273,6 +273,19 @@ def test_a_login_a_redirect_and_the_end_of_the_session(new_weir, folder):
             assert SECRET not in edge.log()
 
 
+def test_a_redirect_does_not_give_up_tls(new_weir, folder):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate(folder), folder / "server.key")
+    with Front(answer=lambda request: (404, {}, b"")) as plain:
+        def elsewhere(request):
+            return 307, {"Location": plain.url("/b/whep", "", "http")}, b""
+
+        with Front(answer=elsewhere, tls=context) as front:
+            edge = edge_of(new_weir, front.url(scheme="whep+https"), "tls_verify off;").start()
+            assert "without: not followed" in wait_state(edge, "cam", "backing_off")["last_error"]
+            assert not plain.seen
+
+
 LOGINS = {"a user": (f"admin:{SECRET}@", BASIC), "a token": (f":{SECRET}@", f"Bearer {SECRET}")}
 
 
@@ -309,6 +322,7 @@ BAD_ANSWERS = {
     "no media": (201, {}, b"v=0\r\no=- 1 1 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n", "takes no media section"),
     "a redirect to nowhere": (307, {}, b"", "without an address to go to"),
     "a redirect to itself": (307, {"Location": "/a/whep"}, b"", "redirects more than 5 times"),
+    "a redirect to the link": (307, {"Location": "http://169.254.169.254/whep"}, b"", "169.254.169.254, which is not allowed for it"),
     "a redirect elsewhere": (308, {"Location": "gopher://hush-hush/"}, b"", "without an address to go to"),
     "not acceptable": (406, {}, b"", "406 Not Acceptable; it wants to make the offer itself"),
     "not yet": (409, {"Retry-After": "5"}, b"not live", "409 Conflict: not live"),

@@ -198,6 +198,30 @@ TEST_F(RedisClientTest, RedirectsInACircleEnd) {
     EXPECT_LT(server.connections(), 8);
 }
 
+TEST_F(RedisClientTest, OneThatIsNoClusterSendsNobodyElsewhere) {
+    FakeRedis elsewhere;
+    FakeRedis server([&elsewhere](const redis::Command& command, int) {
+        return command[0] == "GET" ? fmt::format("-MOVED 1 127.0.0.1:{}\r\n", elsewhere.host().port)
+                                   : std::string();
+    });
+    start(server.url());
+    const auto reply = ask({"GET", "k"});
+    ASSERT_TRUE(reply.ok());
+    EXPECT_TRUE(reply->is_error("MOVED"));
+    EXPECT_EQ(elsewhere.connections(), 0) << "it would be told the password";
+    EXPECT_TRUE(client_->up());
+}
+
+TEST_F(RedisClientTest, AClusterDoesNotLeadToTheLink) {
+    FakeRedis server([](const redis::Command& command, int) {
+        return std::string(command[0] == "GET" ? "-MOVED 1 169.254.169.254:80\r\n" : "");
+    });
+    start(server.url(redis::Kind::kCluster));
+    const auto reply = ask({"GET", "k"});
+    ASSERT_FALSE(reply.ok());
+    EXPECT_THAT(std::string(reply.error().message()), HasSubstr("169.254.169.254, which is not"));
+}
+
 TEST_F(RedisClientTest, AMasterThatBecameAReplicaIsLookedForAnew) {
     bool demoted = true;
     FakeRedis server([&demoted](const redis::Command& command, int) {

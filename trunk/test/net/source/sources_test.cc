@@ -10,10 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/log.h"
 
+#include "test/net/http/raw_server.h"
 #include "test/net/source/sources_fixture.h"
 #include "test/support/io/loopback.h"
 #include "test/support/media_packets.h"
@@ -231,6 +233,61 @@ TEST_F(SourcesByItselfTest, TheFirstMediaAndTheNextHaveDeadlinesOfTheirOwn) {
     named_ = {spec("a")};
     start();
     EXPECT_TRUE(io::eventually([&] { return done; }));
+}
+
+// ---- where answers lead ----
+
+// What a run says that connects to `first` and is sent to `next`.
+class RedirectsTest : public SourcesByItselfTest {
+  protected:
+    std::string follow(const std::string& first, const std::string& next) {
+        std::optional<std::string> said;
+        protocol_.bodies["a"] = [&](SourceRun& run) -> Error {
+            WEIR_TRY_ASSIGN(auto stream, run.connect());
+            stream->close();
+            auto followed = run.follow(SourceUrl::parse(next).value());
+            said = followed.ok() ? "followed" : std::string(followed.error().message());
+            return SourceBodies::stay(run);
+        };
+        named_ = {spec("a")};
+        named_[0].url = SourceUrl::parse(first).value();
+        named_[0].only_servers = only_;
+        start();
+        EXPECT_TRUE(io::eventually([&] { return said.has_value(); }));
+        return said.value_or("");
+    }
+
+    static std::string url_of(const RawServer& server) {
+        return fmt::format("rtmp://127.0.0.1:{}/live/cam", server.url().port);
+    }
+
+    RawServer first_{[](io::TcpStream&, int) {}};
+    RawServer next_{[](io::TcpStream&, int) {}};
+    std::vector<std::string> only_;
+};
+
+TEST_F(RedirectsTest, AServerOfThisHostLeadsToAnotherOne) {
+    EXPECT_EQ(follow(url_of(first_), url_of(next_)), "followed");
+    EXPECT_EQ(next_.accepted(), 1);
+}
+
+TEST_F(RedirectsTest, NoServerElsewhereLeadsToTheLink) {
+    EXPECT_THAT(
+        follow(url_of(first_), "rtmp://169.254.169.254:80/live/cam"),
+        testing::HasSubstr("169.254.169.254, which is not allowed for it; if that is right, "
+                           "give that address"));
+}
+
+TEST_F(RedirectsTest, OfAStreamThatWasAskedForOnlyToServersThatAreNamed) {
+    only_ = {fmt::format("127.0.0.1:{}", first_.url().port)};
+    EXPECT_THAT(follow(url_of(first_), url_of(next_)), testing::HasSubstr("allow_rtsp"));
+    EXPECT_EQ(next_.accepted(), 0);
+}
+
+TEST_F(RedirectsTest, ToServersThatAreNamedWhereverTheyAre) {
+    only_ = {"127.0.0.1", "169.254.169.254"};
+    EXPECT_THAT(follow(url_of(first_), "rtmp://169.254.169.254:80/live/cam"),
+                testing::Not(testing::HasSubstr("not allowed")));
 }
 
 // The API shows it, and the log.

@@ -116,6 +116,8 @@ TEST(DialogFlowTest, GoesToAContactThatCanBeReached) {
     EXPECT_EQ(to("sip:a@name.example"), kFlow);
     EXPECT_EQ(to("sip:a@[2001:db8::1]"), kFlow);
     EXPECT_EQ(to("sip:a@0.0.0.0"), kFlow);
+    EXPECT_EQ(to("sip:a@239.1.1.1"), kFlow) << "a group";
+    EXPECT_EQ(to("sip:a@255.255.255.255"), kFlow);
     EXPECT_EQ(to("nonsense"), kFlow);
     const Flow tcp = to("sip:a@192.0.2.9;transport=tcp");
     EXPECT_EQ(tcp.transport, Transport::kTcp);

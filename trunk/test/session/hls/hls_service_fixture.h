@@ -15,6 +15,7 @@
 #include "net/fanout.h"
 #include "net/http/server.h"
 #include "net/limits.h"
+#include "net/trusted_proxies.h"
 #include "session/hls/hls_service.h"
 #include "stream/registry.h"
 
@@ -137,7 +138,9 @@ class HlsServiceTest : public testing::Test, protected stream::Publisher, protec
         log::set_sink([](log::Level, std::string_view) {});
         policy_.play.pump.wait_publisher = Millis(0);
         service_.add_to(router_);
-        server_ = net::HttpServer::create(router_, {});
+        net::HttpServerOptions http;
+        http.proxies = &proxies_;
+        server_ = net::HttpServer::create(router_, std::move(http));
         address_ = net::serve_on_loopback(*server_);
     }
 
@@ -253,6 +256,7 @@ class HlsServiceTest : public testing::Test, protected stream::Publisher, protec
     net::Services services_{registry_, fanout_, clients_, connections_, policy_, limits_};
     HlsService service_{services_, *this};
     net::HttpRouter router_;
+    net::TrustedProxies proxies_;  // loopback
     std::unique_ptr<net::HttpServer> server_;
     io::SocketAddress address_;
     stream::Stream* stream_ = nullptr;

@@ -248,6 +248,20 @@ TEST_F(HlsServiceTest, OneAddressCannotTakeAllPlacesByBeginningAgainAndAgain) {
     EXPECT_EQ(get("/app/stream.m3u8").status, 200) << "and has made room";
 }
 
+TEST_F(HlsServiceTest, AHostOfIpv6IsOneAddressWhateverItCallsItself) {
+    options_.max_begun = 3;
+    publish();
+    pictures(20);
+    const auto status = [this](std::string_view ip) {
+        return get("/app/stream.m3u8", fmt::format("X-Forwarded-For: {}\r\n", ip)).status;
+    };
+    for (const char* ip : {"2001:db8:0:1::1", "2001:db8:0:1::2", "2001:db8:0:1:ffff::3"}) {
+        EXPECT_EQ(status(ip), 200) << ip;
+    }
+    EXPECT_EQ(status("2001:db8:0:1::4"), 503);
+    EXPECT_EQ(status("2001:db8:0:2::1"), 200) << "another network";
+}
+
 TEST_F(HlsServiceTest, WhatIsRefusedToAllMayBeKeptForAMoment) {
     publish();
     pictures(20);

@@ -14,6 +14,7 @@
 
 #include "io/coroutine.h"
 #include "io/deadline.h"
+#include "net/limits.h"
 #include "session/record/record_vod_source.h"
 
 #include "test/session/record/recorded_file.h"
@@ -99,16 +100,17 @@ class RecordVodTest : public testing::Test,
             });
         service_->use_folder(place_);
         ASSERT_TRUE(io::eventually([&] { return service_->find_file_named("0.mp4") != nullptr; }));
-        vod_ = std::make_unique<RecordVod>(*service_, rules, [this](size_t, size_t) {
+        vod_ = std::make_unique<RecordVod>(*service_, rules, limits_, [this](size_t, size_t) {
             auto made = io::WorkerPool::create(1, kQueue);
             pool_ = made.ok() ? made->get() : nullptr;
             return made;
         });
     }
 
-    Result<std::unique_ptr<net::VodSource>> open(std::string_view path = "live/cam") {
+    Result<std::unique_ptr<net::VodSource>> open(std::string_view path = "live/cam",
+                                                 std::string_view peer = "127.0.0.1:1") {
         WEIR_TRY_ASSIGN(auto found, vod_->find(policy_, "", path, ""));
-        return vod_->open(std::move(found));
+        return vod_->open(std::move(found), io::SocketAddress::parse(peer).value());
     }
 
     void play() {
@@ -186,6 +188,7 @@ class RecordVodTest : public testing::Test,
     bool held_ = false;
     bool running_ = false;
     io::WorkerPool* pool_ = nullptr;
+    net::Limits limits_;
     std::unique_ptr<RecordVod> vod_;
     std::unique_ptr<net::VodSource> source_;
     int told_ = 0;  // that something is ready
@@ -196,6 +199,30 @@ TEST_F(RecordVodTest, TheFilesOfAStreamAreOnePlayback) {
     play();
     EXPECT_EQ(source_->duration_ms(), 480);
     EXPECT_EQ(take_all(), every_40_ms(0, 480));
+}
+
+TEST_F(RecordVodTest, OneAddressDoesNotTakeAllPlaybacks) {
+    serve({1});
+    std::vector<std::unique_ptr<net::VodSource>> held;
+    for (size_t i = 0; i < RecordVod::kMaxPlaybacks / 2; i++) {
+        ASSERT_TRUE(io::eventually([&] {  // the readers may be busy with the one before
+            auto opened = open("live/cam", "203.0.113.9:1");
+            if (opened.ok()) {
+                held.push_back(std::move(*opened));
+            }
+            return held.size() > i;
+        })) << i;
+    }
+    const auto more = open("live/cam", "203.0.113.9:1");
+    ASSERT_FALSE(more.ok());
+    EXPECT_EQ(more.error().code(), ErrorCode::kFull);
+    EXPECT_EQ(limits_.refused(net::Refusal::kRecordings), 1U);
+    const auto opens = [this](std::string_view peer) {
+        return io::eventually([&] { return open("live/cam", peer).ok(); });
+    };
+    EXPECT_TRUE(opens("203.0.113.8:1"));
+    held.pop_back();
+    EXPECT_TRUE(opens("203.0.113.9:1"));
 }
 
 TEST_F(RecordVodTest, ASeekFindsTheFileAndTheKeyFrame) {
@@ -243,7 +270,7 @@ TEST_F(RecordVodTest, WhatIsAddedLaterIsPlayedToTheTimeThatWasWanted) {
     play();  // the readers are there
     RecordedFile file = *service_->find_file_named("0.mp4");
     listen_to(std::make_unique<RecordVodSource>(
-        *vod_, std::vector<VodPiece>{{.file = file, .to_ms = 300}}));
+        *vod_, std::vector<VodPiece>{{.file = file, .to_ms = 300}}, net::AddressPlace()));
     ASSERT_TRUE(io::eventually([&] {
         source_->poll();
         return told_ >= 2;  // two fragments of three
@@ -260,7 +287,7 @@ TEST_F(RecordVodTest, NothingIsPlayedThatBeginsBehindTheTimeThatWasWanted) {
     RecordedFile file = *service_->find_file_named("0.mp4");
     file.file = "late.mp4";
     listen_to(std::make_unique<RecordVodSource>(
-        *vod_, std::vector<VodPiece>{{.file = file, .to_ms = 300}}));
+        *vod_, std::vector<VodPiece>{{.file = file, .to_ms = 300}}, net::AddressPlace()));
     EXPECT_EQ(take_all(), Times());
 }
 

@@ -321,6 +321,26 @@ TEST_F(SipLinesTest, OnlyAllowedDomainsHaveLinesAndAreCalled) {
     EXPECT_EQ(owner.line->invite("mailto:bob@example.net", {}).code(), ErrorCode::kMalformed);
 }
 
+TEST_F(SipLinesTest, OneAddressDoesNotTakeAllLines) {
+    LineOwner owner;
+    std::vector<std::unique_ptr<net::PhoneLine>> held;
+    const auto open_from = [&](std::string_view ip) {
+        net::PhoneLineRequest wanted = request("");
+        wanted.user = fmt::format("u{}", held.size());
+        wanted.peer = *NetAddress::parse_ip(ip, 1);
+        auto made = server_->lines().open(wanted, owner);
+        if (made.ok()) {
+            held.push_back(std::move(*made));
+        }
+        return made.ok() ? ErrorCode::kOk : made.error().code();
+    };
+    for (size_t i = 0; i < SipLines::kMaxLines / 2; i++) {
+        ASSERT_EQ(open_from("203.0.113.9"), ErrorCode::kOk) << i;
+    }
+    EXPECT_EQ(open_from("203.0.113.9"), ErrorCode::kFull);
+    EXPECT_EQ(open_from("203.0.113.8"), ErrorCode::kOk);
+}
+
 TEST_F(SipLinesTest, ACallRingsIsAnsweredAndHasSoundBothWays) {
     LineOwner owner;
     ASSERT_TRUE(open(owner));
