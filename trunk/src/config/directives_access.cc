@@ -39,9 +39,8 @@ const Directive kAccessDirectives[] = {
      .special = "0",
      .doc = "Connections and WebRTC sessions of one address (IPv6: of one /64) at the same "
             "time. Loopback is exempt. Players behind one router share an address: leave "
-            "room for them. 0: any number while less than half of `max_connections` are in use; "
-            "from then on a tenth of `max_connections` for each public address, and any number for "
-            "private ones, where proxies are.",
+            "room for them. 0: half of `max_connections` for a public address, so that the other "
+            "half is for others, and any number for private ones, where proxies are.",
      .apply =
          [](const Target& t, const Value& v) {
              t.config.max_connections_per_ip = static_cast<uint32_t>(v.number);

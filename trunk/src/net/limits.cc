@@ -12,8 +12,6 @@
 namespace weir::net {
 namespace {
 
-constexpr size_t kTenth = 10;
-
 // "5 pages from 203.0.113.9 are telephones; the limit" and what to do.
 struct ShareWords {
     Refusal refusal;
@@ -82,7 +80,7 @@ NetAddress limited_address(const io::SocketAddress& peer) {
 
 void Limits::set_connections_per_address(size_t limit, size_t of_all) {
     connections_ = limit > 0 ? ShareRule{.of_one = limit}
-                             : ShareRule{.of_one = of_all > 0 ? of_all / kTenth + 1 : 0,
+                             : ShareRule{.of_one = (of_all + 1) / 2,
                                          .places = of_all,
                                          .spared = AddressReach::kSite};
 }

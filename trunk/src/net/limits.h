@@ -94,8 +94,8 @@ class Limits {
     Limits& operator=(const Limits&) = delete;
 
     // Connections and WebRTC sessions of one address at the same time, for those who come from now
-    // on. 0: a tenth of `of_all`, once half of those are there, and any number from addresses that
-    // are not public; `of_all` 0: any number.
+    // on. 0: half of `of_all`, so that the other half is for others, and any number from addresses
+    // that are not public; `of_all` 0: any number.
     void set_connections_per_address(size_t limit, size_t of_all = 0);
 
     // A place among those of the address. kFull, with a sentence for the peer.
