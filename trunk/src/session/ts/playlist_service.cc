@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/redact.h"
 #include "base/strings.h"
 #include "io/deadline.h"
 #include "io/socket_address.h"
@@ -241,12 +242,13 @@ Result<std::string> PlaylistService::fetch(const std::string& text,
         }
         const std::string_view location = answer.headers.get("Location").value_or("");
         if (answer.status / 100 != 3 || location.empty()) {
-            return make_error(ErrorCode::kNotFound, "{}: the answer is {}", url.shown(),
-                              answer.status);
+            return make_error(ErrorCode::kNotFound, "{}: the answer is {}",
+                              hidden_path(url.shown()), answer.status);
         }
         WEIR_TRY_ASSIGN(url, url.resolve(location));
     }
-    return make_error(ErrorCode::kLimit, "{}: more than {} redirects", url.shown(), kMaxRedirects);
+    return make_error(ErrorCode::kLimit, "{}: more than {} redirects", hidden_path(url.shown()),
+                      kMaxRedirects);
 }
 
 // ---- serving ----
