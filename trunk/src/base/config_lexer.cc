@@ -180,7 +180,8 @@ void LexerView::read_quoted(Token& token) {
         }
         char c = take();
         if (c == quote) {
-            if (!at_end() && !ends_word(peek())) {
+            const bool in_parentheses = dialect_ == Dialect::kForeign && !at_end() && peek() == ')';
+            if (!at_end() && !ends_word(peek()) && !in_parentheses) {
                 sink_.report(position_, fmt::format("found text right behind a closing quote, "
                                                     "expected a space or ';' (inside {}...{}, a "
                                                     "quote is written \\{})",

@@ -83,7 +83,7 @@ class DiagnosticSink {
 enum class Dialect : uint8_t {
     kOurs,
     // Of nginx and SRS: names of directives may have quotes, texts in quotes several lines and any
-    // escape, words "${name}" and quotes inside.
+    // escape and a ')' behind them, words "${name}" and quotes inside.
     kForeign,
 };
 

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "base/strings.h"
 
 namespace weir {
@@ -151,6 +153,22 @@ std::string hidden_url(std::string_view url) {
         out += kHidden;
     }
     return out;
+}
+
+std::string hidden_path(std::string_view url) {
+    const std::optional<UrlPartsView> parts = parts_of(url);
+    if (!parts) {
+        return std::string(url);
+    }
+    const std::string_view host = parts->place.substr(0, parts->place.find('/'));
+    const bool more = parts->place.size() > host.size() + 1 || parts->query.size() > 1;
+    return fmt::format("{}{}{}{}", parts->scheme, parts->login.empty() ? "" : kHidden, host,
+                       more ? fmt::format("/{}", kHidden) : parts->place.substr(host.size()));
+}
+
+std::string path_of_url(std::string_view url) {
+    const std::optional<UrlPartsView> parts = parts_of(url);
+    return parts ? std::string(split_once(parts->place, '/').after) : std::string();
 }
 
 std::vector<std::string> secrets_of_url(std::string_view url) {

@@ -17,6 +17,13 @@ std::string redacted_url(std::string_view url);
 // the last '@' in front of the first '/', also behind a '?' or '#'. A text without "://" stays.
 std::string hidden_url(std::string_view url);
 
+// The same without the path, which is a key of many services: "http://u:p@host/hook/key?a=b" ->
+// "http://***@host/***".
+std::string hidden_path(std::string_view url);
+
+// The path that hidden_path() leaves out, without its first '/'; empty: there is none.
+std::string path_of_url(std::string_view url);
+
 // What hidden_url() leaves out: user and password (also decoded), and the values of the query.
 std::vector<std::string> secrets_of_url(std::string_view url);
 

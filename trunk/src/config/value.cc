@@ -88,6 +88,7 @@ std::string without_secret(const Directive& directive,
     switch (value_type(directive.type).urls) {
         case UrlSecrets::kNone: break;
         case UrlSecrets::kParts: return hidden_url(word);
+        case UrlSecrets::kPath: return hidden_path(word);
         case UrlSecrets::kSource: return value.source_url.shown();
         case UrlSecrets::kTarget: return value.source_url.shown_target();
     }
@@ -178,6 +179,9 @@ std::vector<std::string> secrets_of(const Directive& directive,
         }
         for (const std::string& part : command ? secrets_of_argument(word) : secrets_of_url(word)) {
             add(part, kLeastPart);
+        }
+        if (urls == UrlSecrets::kPath) {
+            add(path_of_url(word), kLeastPart);
         }
         if (secret && !(command && word.starts_with('-'))) {
             add(word, command ? kLeastPart : kLeastSecret);

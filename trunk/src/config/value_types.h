@@ -22,6 +22,7 @@ struct WordCount {
 enum class UrlSecrets : uint8_t {
     kNone,    // no URL stands there, or one that has no place for a secret
     kParts,   // user and password, and the query: hidden_url()
+    kPath,    // these, and the whole path: hidden_path()
     kSource,  // these, and a path that names a password: SourceUrl::shown()
     kTarget,  // these, and the name of the stream, which may be a stream key: shown_target()
 };

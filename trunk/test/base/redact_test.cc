@@ -31,6 +31,19 @@ TEST(RedactTest, OfAConfiguredUrlNeitherLoginNorQueryAreShown) {
     EXPECT_EQ(hidden_url(""), "");
 }
 
+TEST(RedactTest, OfAHookOnlyTheHostIsShown) {
+    EXPECT_EQ(hidden_path("http://h:8085/hook/s3cret"), "http://h:8085/***");
+    EXPECT_EQ(hidden_path("https://u:p@h/hook?a=b"), "https://***@h/***");
+    EXPECT_EQ(hidden_path("http://h?s3cret"), "http://h/***");
+    EXPECT_EQ(hidden_path("http://[2001:db8::1]:80/a"), "http://[2001:db8::1]:80/***");
+    EXPECT_EQ(hidden_path("http://h/"), "http://h/");
+    EXPECT_EQ(hidden_path("http://h"), "http://h");
+    EXPECT_EQ(hidden_path("/etc/channels.m3u"), "/etc/channels.m3u");
+    EXPECT_EQ(path_of_url("https://u:p@h/hook/s3cret?a=b"), "hook/s3cret");
+    EXPECT_EQ(path_of_url("http://h"), "");
+    EXPECT_EQ(path_of_url("/etc/channels.m3u"), "");
+}
+
 TEST(RedactTest, ListsWhatAConfiguredUrlHides) {
     using Texts = std::vector<std::string>;
     EXPECT_EQ(secrets_of_url("http://joe:p%40ss@h/a?x=1&y=b%20c&bare"),

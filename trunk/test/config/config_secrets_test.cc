@@ -1,6 +1,7 @@
 // No secret is shown: neither in a dump nor in a report of changes nor in an error. Which
 // directives have secrets their rows say; each of them has to be in test/data/secrets.
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -94,6 +95,44 @@ TEST(ConfigSecretsTest, EverySecretOfEveryDirectiveHasAMarker) {
     EXPECT_GE(marked.size(), secrets);
 }
 
+// Parts of addresses in the words of a statement that have a marker.
+void add_marked_parts(const std::vector<Statement>& statements,
+                      std::map<std::string, std::set<std::string>>& parts) {
+    for (const Statement& statement : statements) {
+        for (const Token& word : statement.arguments) {
+            const size_t scheme = word.text.find("://");
+            const size_t query = word.text.find('?');
+            const size_t login = word.text.find('@');
+            for (size_t at = word.text.find(kMark); at != std::string::npos && scheme < at;
+                 at = word.text.find(kMark, at + 1)) {
+                const bool in_login = login != std::string::npos && at < login;
+                parts[statement.name.text].insert(at > query ? "query"
+                                                  : in_login ? "login"
+                                                             : "path");
+            }
+        }
+        add_marked_parts(statement.block, parts);
+    }
+}
+
+TEST(ConfigSecretsTest, EachPartOfAnAddressThatMayBeSecretHasAMarker) {
+    std::map<std::string, std::set<std::string>> parts;
+    DiagnosticSink sink("t.conf");
+    add_marked_parts(parse_statements(marked_files()[0], is_directive_name, sink), parts);
+    for (const Directive& directive : directives()) {
+        std::set<std::string> wanted;
+        if (directive.type == ValueType::kUrl) {
+            wanted = {"path", "query"};  // a login there is refused
+        } else if (has_url_secrets(directive) || directive.type == ValueType::kCommand) {
+            wanted = {"login", "path", "query"};
+        }
+        const std::set<std::string>& found = parts[std::string(directive.name)];
+        for (const std::string& part : wanted) {
+            EXPECT_TRUE(found.contains(part)) << directive.name << ": no MARK in its " << part;
+        }
+    }
+}
+
 TEST(ConfigSecretsTest, NoMarkerIsInADumpOrAReport) {
     for (const std::string& text : marked_files()) {
         const Settings settings = settings_of(text);
@@ -122,6 +161,8 @@ TEST(ConfigSecretsTest, TheListOfSecretsHasEveryMarker) {
                                      "MARK-playlist-password",
                                      "MARK-playlist-plain",
                                      "MARK-guide{bare}",
+                                     "MARK-guide-path/epg.xml",
+                                     "MARK-path-on-publish/hook",
                                      "MARK{publish}key;2",
                                      "MARK-on-publish;{x}",
                                      "MARK-source-password",

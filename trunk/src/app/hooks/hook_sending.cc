@@ -9,6 +9,7 @@
 #include "app/hooks/hook_service.h"
 #include "app/hooks/hook_service_types.h"
 #include "base/random.h"
+#include "base/redact.h"
 #include "io/deadline.h"
 #include "proto/http/request.h"
 
@@ -245,7 +246,7 @@ HookAnswer HookService::ask_server(Task& task, const http::Url& url, const std::
         log::warn(
             "hook {} refuses by status {} alone, without a code: is the address right? url={} ({} "
             "more in the last second)",
-            net::to_string(task.action), verdict.bare_status, url.shown(),
+            net::to_string(task.action), verdict.bare_status, hidden_path(url.shown()),
             bare_refusals_.suppressed());
     }
     return verdict;
@@ -273,7 +274,7 @@ bool HookService::tell_server(Task& task,
 void HookService::log_failure(HookAction action, const http::Url& url, std::string_view why) {
     if (failures_.allow(MonoClock::now())) {
         log::warn("hook {} failed url={}: {} ({} more in the last second)", net::to_string(action),
-                  url.shown(), log::escaped(why), failures_.suppressed());
+                  hidden_path(url.shown()), log::escaped(why), failures_.suppressed());
     }
 }
 

@@ -162,6 +162,10 @@ const ForeignDirective kNginxDirectives[] = {
     {"hls_key_*", Fate::kNone, "", "Keys are made and served, not written to files."},
     {"hls_*", Fate::kNone, "", ""},
     {"dash", Fate::kBuiltIn, "", "Every stream has it at /APP/STREAM.mpd."},
+    {"dash_fragment", Fate::kDiffers, "vhost.hls.fragment",
+     "HLS and DASH have the same segments: hls_fragment counts where both are on."},
+    {"dash_playlist_length", Fate::kDiffers, "vhost.hls.window",
+     "HLS and DASH have the same segments: hls_playlist_length counts where both are on."},
     {"dash_*", Fate::kNone, "", "Segments are those of hls { }, served from memory."},
     {"play", Fate::kLost, "",
      "Files of others are not played; own recordings are, as vod/FILE, with record { path FOLDER; "

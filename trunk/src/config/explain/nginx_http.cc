@@ -70,7 +70,7 @@ class HttpWriter {
         decide_rules(http, false);
         for (const Statement* server : servers) {
             out_.around_ = "http server ";
-            write_listens(server->block);
+            write_listens(http, server->block);
             decide_rules(server->block, true);
         }
         out_.around_.clear();
@@ -81,7 +81,33 @@ class HttpWriter {
     }
 
   private:
-    void write_listens(const Statements& server) {
+    // The certificate and the key that `server` has, by itself or from around it, become those of
+    // http_server. False: it has none, or http_server has others already.
+    bool write_certificate(const Statements& http, const Statements& server) {
+        const Statement* found[2] = {};
+        const char* const names[] = {"ssl_certificate", "ssl_certificate_key"};
+        for (size_t i = 0; i < 2; i++) {
+            const Statement* own = child_of(server, names[i]);
+            found[i] = own != nullptr ? own : child_of(http, names[i]);
+            if (found[i] == nullptr || first_word(*found[i]).find('$') != std::string::npos) {
+                return false;
+            }
+        }
+        const std::string file = first_word(*found[0]);
+        if (!certificate_.empty()) {
+            return certificate_ == file;
+        }
+        certificate_ = file;
+        for (size_t i = 0; i < 2; i++) {
+            out_.become(*found[i], {"http_server"},
+                        {fmt::format("{} {};", names[i], quoted_word(first_word(*found[i]))),
+                         {},
+                         "a path starts at the folder of the new configuration"});
+        }
+        return true;
+    }
+
+    void write_listens(const Statements& http, const Statements& server) {
         for (const Statement& statement : server) {
             if (statement.name.text != "listen") {
                 continue;
@@ -89,7 +115,7 @@ class HttpWriter {
             std::string address = first_word(statement);
             const bool ssl = std::ranges::any_of(
                 statement.arguments, [](const Token& each) { return each.text == "ssl"; });
-            if (ssl || address.starts_with("unix:")) {
+            if (address.starts_with("unix:") || (ssl && !write_certificate(http, server))) {
                 out_.lose(statement,
                           "not taken over: http_server { listen ADDRESS ssl; ssl_certificate FILE; "
                           "ssl_certificate_key FILE; }");
@@ -102,7 +128,7 @@ class HttpWriter {
                 address += ":80";
             }
             out_.become(statement, {"http_server"},
-                        {fmt::format("listen {};", quoted_word(address)),
+                        {fmt::format("listen {}{};", quoted_word(address), ssl ? " ssl" : ""),
                          {},
                          "HLS is at /APP/STREAM.m3u8; a nginx that stays needs another port"});
             listens_ = true;
@@ -128,6 +154,7 @@ class HttpWriter {
 
     Explainer& out_;
     bool listens_ = false;
+    std::string certificate_;  // of all listeners with ssl; empty: none yet
 };
 
 }  // namespace

@@ -304,18 +304,31 @@ void explain_variants(Explainer& out, const Scope& scope, const Place& place) {
 
 void explain_lengths(Explainer& out, const Scope& scope, const Place& place) {
     const Place hls = inner(place, "hls");
-    const double fragment = seconds_of(scope.word("hls_fragment"), 0.001).value_or(kFragment);
+    const bool dash = !scope.is_on("hls") && scope.is_on("dash");
+    const std::string_view fragment_name = dash ? "dash_fragment" : "hls_fragment";
+    const std::string_view length_name = dash ? "dash_playlist_length" : "hls_playlist_length";
+    const double fragment = seconds_of(scope.word(fragment_name), 0.001).value_or(kFragment);
     const double written = std::clamp(fragment, 1.0, 60.0);
-    const double length = seconds_of(scope.word("hls_playlist_length"), 0.001).value_or(kPlaylist);
-    if (const Statement* own = scope.own("hls_fragment")) {
+    const double length = seconds_of(scope.word(length_name), 0.001).value_or(kPlaylist);
+    if (const Statement* own = scope.own(fragment_name)) {
         out.become(*own, hls,
                    {fmt::format("fragment {};", seconds_text(written)), {}, "cut at key frames"});
     }
-    const Statement* own = scope.own("hls_playlist_length");
-    own = own != nullptr ? own : scope.own("hls_fragment");
+    const Statement* own = scope.own(length_name);
+    own = own != nullptr ? own : scope.own(fragment_name);
     if (own != nullptr) {
         out.become(*own, hls, {fmt::format("window {};", window_text(written, length)), {}, {}});
     }
+}
+
+// Of directives that explain_lengths() and explain_variants() read.
+bool is_read_elsewhere(std::string_view name) {
+    return name == "hls_variant" || name == "hls_fragment" || name == "hls_playlist_length";
+}
+
+// Lengths of DASH, which count where there is no HLS.
+bool is_length_of_dash(std::string_view name) {
+    return name == "dash_fragment" || name == "dash_playlist_length";
 }
 
 void explain_hls(Explainer& out, const Scope& scope, const Place& place) {
@@ -336,9 +349,13 @@ void explain_hls(Explainer& out, const Scope& scope, const Place& place) {
             out.become(statement, hls, {fmt::format("rotate {};", quoted_word(word)), {}, {}});
         } else if (name == "hls_type" && word == "event") {
             out.lose(statement, "playlists of a live stream always slide: hls { dvr; } has more.");
+        } else if (is_length_of_dash(name)) {
+            if (scope.is_on("hls") || !scope.is_on("dash")) {
+                out.say(statement, scope.is_on("hls") ? "DASH has the segments of HLS here"
+                                                      : "DASH is off there");
+            }
         } else if ((name.starts_with("hls_") || name.starts_with("dash")) &&
-                   name != "hls_variant" && name != "hls_fragment" &&
-                   name != "hls_playlist_length") {
+                   !is_read_elsewhere(name)) {
             out.explain_one(statement, name, hls);
         }
     }

@@ -16,11 +16,23 @@ Values of_trace_level(const Statement& statement) {
     return level == "warn" || level == "error" || level == "info" ? Values{level} : Values{};
 }
 
+// The words without the brackets of IPv6 addresses.
+std::string plain_addresses(const Statement& statement) {
+    std::string out;
+    for (const Token& token : statement.arguments) {
+        const std::string& word = token.text;
+        const bool brackets = word.size() > 2 && word.front() == '[' && word.back() == ']';
+        out += (out.empty() ? "" : " ") +
+               quoted_word(brackets ? word.substr(1, word.size() - 2) : word);
+    }
+    return out;
+}
+
 Values candidates(const Statement& statement) {
     const std::string word = first_word(statement);
     return word == "*" || word == "0.0.0.0" || word == "::" || word.starts_with('$')
                ? Values{}
-               : keep(statement);
+               : Values{plain_addresses(statement)};
 }
 
 // A bare port is every address there; here whoever reaches the API can end any stream.
@@ -239,7 +251,9 @@ const ForeignDirective kSrsDirectives[] = {
     {"vhost.publish.mr_latency", Fate::kBuiltIn, "", ""},
     {"vhost.publish.parse_sps", Fate::kBuiltIn, "", "Always."},
     {"vhost.publish.try_annexb_first", Fate::kBuiltIn, "", ""},
-    {"vhost.publish.kickoff_for_idle", Fate::kNone, "", ""},
+    {"vhost.publish.kickoff_for_idle", Fate::kLost, "",
+     "A publisher stays connected when nobody plays the stream: DELETE /api/v1/clients/ID ends it.",
+     nullptr, false, "kickoff_for_idle"},
     {"vhost.refer.*", Fate::kNone, "",
      "Pages are not told apart by their address, which a client writes itself: ask for a key or a "
      "token.",
@@ -268,7 +282,7 @@ const ForeignDirective kSrsDirectives[] = {
     {"vhost.http_remux.enabled", Fate::kDiffers, "",
      "HTTP-FLV and WebSocket-FLV are there for every vhost, where http_server is on."},
     {"vhost.http_remux.mount", Fate::kDiffers, "",
-     "Always /APP/STREAM.flv and .ts; another path is to be decided."},
+     "Always /APP/STREAM.flv and .ts; another path is to be decided, and .mp3 and .aac are lost."},
     {"vhost.http_remux.*", Fate::kBuiltIn, "", ""},
     {"vhost.http_static.*", Fate::kLost, "",
      "One folder for all vhosts: http_server { dir FOLDER; }", nullptr, false, "http_static"},
@@ -290,7 +304,8 @@ const ForeignDirective kSrsDirectives[] = {
     {"vhost.rtc.dtls_role", Fate::kBuiltIn, "", "As the offer asks."},
     {"vhost.rtc.dtls_version", Fate::kBuiltIn, "", "DTLS 1.2."},
     {"vhost.rtc.keep_bframe", Fate::kNone, "",
-     "Streams with B-frames are not sent by WebRTC; nothing is taken out of them."},
+     "B-frames that no other frame refers to are left out by WebRTC. Streams with other B-frames "
+     "are refused there (x264: bframes=0)."},
     {"vhost.rtc.keep_avc_nalu_sei", Fate::kNone, "", "SEI units are sent as they come."},
     {"vhost.rtc.drop_for_pt", Fate::kNone, "", ""},
     {"vhost.rtc.init_rate", Fate::kNone, "", ""},
@@ -376,6 +391,8 @@ constexpr std::string_view kSrsDifferences[] = {
     "The port of HTTP lists no streams (http_server { stream_list none; }), as there.",
     "Where WebRTC is on, it and RTMP always reach one another's streams; SRS wants rtmp_to_rtc and "
     "rtc_to_rtmp.",
+    "By WebRTC, SRS leaves out all B-frames; Weir leaves out those that no other frame refers to, "
+    "and refuses to play streams with others (x264: bframes=0).",
     "http_server is off unless SRS had it on with http_remux, hls or dash, rtc_server unless a "
     "vhost had rtc.",
     "HLS is fragmented MP4 where hls_use_fmp4 did not say off (hls { container ts; } is for old "

@@ -91,6 +91,11 @@ std::string_view lost_value(std::string_view name, const std::string& word) {
     return {};
 }
 
+// Players got the audio alone from there.
+bool is_audio_mount(std::string_view name, std::string_view word) {
+    return name == "vhost.http_remux.mount" && (word.ends_with(".mp3") || word.ends_with(".aac"));
+}
+
 // Of "listen ADDRESS [ssl];".
 bool is_beyond_loopback(const OutLine& line) {
     return line.text.starts_with("listen ") && !line.text.starts_with("listen 127.") &&
@@ -160,6 +165,11 @@ class SrsExplainer : private Explainer {
                 decide(statement, kNotRead);
             } else if (!lost.empty()) {
                 decide(statement, lost);
+                if (is_audio_mount(name, first_word(statement))) {
+                    lose(statement,
+                         "HTTP-MP3 and HTTP-AAC are not made: /APP/STREAM.ts and .flv have the "
+                         "audio.");
+                }
             } else if (statement.has_block && is_off_by_itself(statement.name.text) &&
                        !is_on(&statement)) {
                 say(statement, "switched off there, and left out");

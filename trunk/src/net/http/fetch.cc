@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/redact.h"
 #include "io/deadline.h"
 #include "io/tcp.h"
 #include "net/http/client.h"
@@ -55,12 +56,12 @@ Result<std::string> http_fetch(HttpClient& client,
         }
         const std::string_view location = answer->headers.get("Location").value_or("");
         if (answer->status / 100 != 3 || location.empty()) {
-            return make_error(ErrorCode::kNotFound, "{}: the answer is {}", url.shown(),
-                              answer->status);
+            return make_error(ErrorCode::kNotFound, "{}: the answer is {}",
+                              hidden_path(url.shown()), answer->status);
         }
         WEIR_TRY_ASSIGN(url, url.resolve(location));
     }
-    return make_error(ErrorCode::kLimit, "{}: more than {} redirects", url.shown(),
+    return make_error(ErrorCode::kLimit, "{}: more than {} redirects", hidden_path(url.shown()),
                       kMaxFetchRedirects);
 }
 

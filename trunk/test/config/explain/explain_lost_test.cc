@@ -114,6 +114,64 @@ TEST(ExplainLostTest, HlsOfNginxHasItsPortAndItsLengths) {
                 ElementsAre(HasSubstr("who gets the streams by HTTP")));
 }
 
+TEST(ExplainLostTest, LengthsOfDashAreThoseOfSegmentsWhereThereIsNoHls) {
+    const Explained done = nginx("dash on; dash_fragment 2s; dash_playlist_length 40s;");
+    expect_written(done, {"fragment 2s;", "window 20;"});
+    const Explained both =
+        nginx("hls on; hls_fragment 4s; dash on; dash_fragment 2s; dash_playlist_length 40s;");
+    expect_written(both, {"fragment 4s;", "window 8;"});
+    EXPECT_THAT(both.config, Not(HasSubstr("fragment 2s;")));
+    EXPECT_THAT(nginx("dash_fragment 2s;").config, Not(HasSubstr("fragment")));
+}
+
+TEST(ExplainLostTest, TheWebServerOfHlsKeepsItsCertificate) {
+    const Explained done =
+        nginx("hls on; hls_path /srv/hls;",
+              "http { ssl_certificate_key own.key; server { listen 8443 ssl; listen 8090; "
+              "ssl_certificate own.crt; location /hls { root /srv; } } }");
+    EXPECT_THAT(done.losses, IsEmpty());
+    for (const char* const line : {"listen 0.0.0.0:8443 ssl;", "listen 0.0.0.0:8090;",
+                                   "ssl_certificate own.crt;", "ssl_certificate_key own.key;"}) {
+        EXPECT_THAT(done.config, HasSubstr(line));
+    }
+    EXPECT_THAT(
+        nginx("hls on; hls_path /h;", "http { server { listen 443 ssl; location / { root /h; } } }")
+            .losses,
+        ElementsAre(HasSubstr("listen 443 ssl")))
+        << "no certificate is named";
+    EXPECT_THAT(nginx("hls on; hls_path /h;",
+                      "http { ssl_certificate_key k; server { listen 443 ssl; ssl_certificate a; "
+                      "location / { root /h; } } server { listen 444 ssl; ssl_certificate b; "
+                      "location / { root /h; } } }")
+                    .losses,
+                ElementsAre(HasSubstr("listen 444 ssl")))
+        << "http_server has one certificate";
+}
+
+TEST(ExplainLostTest, AQuotedTextOfNginxMayStandInParentheses) {
+    const Explained done =
+        nginx("", "http { server { if ($arg_x != \"secret\") { return 403; } } }");
+    EXPECT_THAT(done.losses, IsEmpty());
+    (void)loaded(done);
+}
+
+TEST(ExplainLostTest, CandidatesOfSrsMayHaveBrackets) {
+    const Explained done =
+        srs("rtc { enabled on; }",
+            "rtc_server { enabled on; listen 8000; candidate 192.0.2.1 [2001:db8::7]; }");
+    expect_written(done, {"candidate 192.0.2.1 2001:db8::7;"});
+}
+
+TEST(ExplainLostTest, SrsLosesAudioAloneByHttpAndPublishersThatNobodyPlays) {
+    const Explained done = srs("http_remux { enabled on; mount [vhost]/[app]/[stream].mp3; }",
+                               "http_server { enabled on; listen 8080; }");
+    EXPECT_THAT(done.losses, ElementsAre(HasSubstr("HTTP-MP3 and HTTP-AAC are not made")));
+    EXPECT_THAT(done.decisions, ElementsAre(HasSubstr("the path is always")));
+    EXPECT_THAT(srs("publish { kickoff_for_idle 60; }").losses,
+                ElementsAre(HasSubstr("stays connected when nobody plays")));
+    EXPECT_THAT(srs("publish { kickoff_for_idle 0; }").losses, IsEmpty());
+}
+
 TEST(ExplainLostTest, WhatNginxCanAndWeirCannotHeadsTheText) {
     for (const char* line :
          {"exec_static a;", "exec_pull a;", "exec_play_done a;", "exec_publish_done a;",

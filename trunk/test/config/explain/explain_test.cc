@@ -169,7 +169,7 @@ TEST(ExplainTest, NotesAreThoseOfTheirDirective) {
            ForeignServer::kSrs)
             .text;
     EXPECT_THAT(text, HasSubstr("rtc nack on: needs no directive here. Always on."));
-    EXPECT_THAT(text, HasSubstr("rtc keep_bframe on: no counterpart. Streams with B-frames"));
+    EXPECT_THAT(text, HasSubstr("rtc keep_bframe on: no counterpart. B-frames that no other"));
     EXPECT_THAT(text, HasSubstr("rtc stun_timeout 30: no counterpart. A session"));
 }
 
