@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "base/utf8.h"
 
 namespace weir::media {
 namespace {
@@ -156,6 +157,23 @@ std::array<char, 3> language_code(std::string_view tag) {
         return {'u', 'n', 'd'};
     }
     return {code[0], code[1], code[2]};
+}
+
+std::string track_name(std::string_view said) {
+    constexpr size_t kMaxBytes = 64;
+    std::string name;
+    while (!said.empty()) {
+        const size_t size = std::max<size_t>(utf8_size(said), 1);
+        const std::string_view character = said.substr(0, size);
+        said.remove_prefix(size);
+        if (name.size() + size > kMaxBytes) {
+            break;
+        }
+        if (utf8_size(character) == size && is_plain_character(character) && character != "\"") {
+            name += character;
+        }
+    }
+    return name;
 }
 
 std::string_view language_name(std::string_view tag) {

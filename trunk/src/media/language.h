@@ -1,5 +1,5 @@
 // Names of languages: what protocols say (ISO 639-2 in transport streams and MP4, BCP 47 in SDP,
-// HLS and DASH), as one of both. Pure.
+// HLS and DASH), as one of both; and names of tracks. Pure.
 #pragma once
 
 #include <array>
@@ -22,5 +22,9 @@ std::array<char, 3> language_code(std::string_view tag);
 
 // "English", for people; empty: it has no name here, and people get the tag.
 std::string_view language_name(std::string_view tag);
+
+// A name that a publisher gives a track, as playlists can have it (RFC 8216 §4.2): whole plain
+// characters, no quotation marks, 64 bytes at most.
+std::string track_name(std::string_view said);
 
 }  // namespace weir::media

@@ -7,6 +7,7 @@
 #include "media/avc.h"
 #include "media/hevc.h"
 #include "media/opus.h"
+#include "proto/flv/metadata.h"
 #include "proto/flv/packet_maker.h"
 #include "proto/rtp/payload_ts.h"
 
@@ -25,6 +26,8 @@ media::PacketInfo track_info(const RtpIngestTrack& track) {
     media::PacketInfo info;
     info.kind = track.kind;
     info.codec = track.codec;
+    info.track_id = track.number;
+    info.multitrack = track.number != 0;
     return info;
 }
 
@@ -53,6 +56,7 @@ RtpIngest::RtpIngest(stream::Stream& stream,
     : stream_(stream), publisher_(publisher), options_(options), last_media_(MonoClock::now()) {
     WEIR_CHECK(tracks.size() <= kMaxTracks);
     for (RtpIngestTrack& track : tracks) {
+        WEIR_CHECK(track.number < audio_begun_.size());
         tracks_.push_back({std::move(track), {}, {}});
     }
     sources_.reserve(kMaxSources);
@@ -279,7 +283,7 @@ void RtpIngest::take_transport_packets(MonoTime now, Source& source, ByteSpan pa
 }
 
 void RtpIngest::on_ts_packet(MonoTime now, Ref<media::MediaPacket> packet) {
-    stats_.frames += packet->info().config ? 0U : 1U;
+    stats_.frames += packet->info().config || packet->info().metadata ? 0U : 1U;
     publish(now, std::move(packet));
 }
 
@@ -387,19 +391,17 @@ void RtpIngest::take_frame(MonoTime now, Source& source, rtp::Frame& frame, Mono
             return;
         }
         first_video_ms_ = first_video_ms_.value_or(times.decoded_ms);
-    } else if (!audio_begun_ && times.decoded_ms < first_video_ms_.value_or(times.decoded_ms)) {
-        // It is older than the first picture, so the times of its track would not rise. Its
-        // configuration is kept, as it is not sent again.
+    } else if (!may_begin_audio(now, setup(source).number, times.decoded_ms)) {
+        // Its configuration is kept, as it is not sent again.
         if (!frame.config.empty()) {
             source.config = std::move(frame.config);
         }
         return;
     } else if (!frame.config.empty() || !source.config.empty()) {
-        audio_begun_ = true;
+        audio_begun_[setup(source).number] = true;
         const Bytes kept = std::exchange(source.config, {});
         publish_config(now, source, frame.config.empty() ? kept : frame.config, times.decoded_ms);
-    } else if (!audio_begun_) {
-        audio_begun_ = true;
+    } else if (!std::exchange(audio_begun_[setup(source).number], true)) {
         begin_audio(now, source, times.decoded_ms);
     }
     stats_.frames++;
@@ -411,6 +413,29 @@ void RtpIngest::take_frame(MonoTime now, Source& source, rtp::Frame& frame, Mono
     if (packet && !is_video(source)) {
         on_audio_frame(source, packet);
     }
+    name_tracks(now, times.decoded_ms);
+}
+
+// A transport stream does it itself.
+void RtpIngest::name_tracks(MonoTime now, int64_t time_ms) {
+    if (!std::exchange(named_tracks_, true) && !stream_.description().audio_tracks.empty()) {
+        publish(now, flv::make_metadata(stream_.description(), time_ms));
+    }
+}
+
+// What is older than the first picture does not: times of its track would not rise.
+bool RtpIngest::may_begin_audio(MonoTime now, uint8_t number, int64_t time_ms) {
+    if (audio_begun_[number]) {
+        return true;
+    }
+    if (time_ms < first_video_ms_.value_or(time_ms)) {
+        return false;
+    }
+    if (number == 0 || audio_begun_[0]) {
+        return true;
+    }
+    first_more_audio_ = first_more_audio_.value_or(now);
+    return now - *first_more_audio_ >= kDefaultAudioWait;
 }
 
 bool RtpIngest::take_video(MonoTime now, Source& source, const rtp::Frame& frame, int64_t time_ms) {
@@ -510,6 +535,7 @@ void RtpIngest::keep_early(const ReportedTime& report) {
     if (early_.size() == kMaxEarlyReports) {
         early_.erase(early_.begin());
     }
+    early_.reserve(kMaxEarlyReports);
     early_.push_back(report);
 }
 

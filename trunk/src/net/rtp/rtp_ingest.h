@@ -9,6 +9,7 @@
 // of them (media::DecodeTimes) and packets carry the difference; without, both are the same.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "media/decode_times.h"
+#include "media/description.h"
 #include "media/packet.h"
 #include "net/ts/ts_ingest.h"
 #include "proto/rtcp/packet.h"
@@ -43,7 +45,10 @@ struct RtpIngestTrack {
     uint8_t payload_type = 0;
     std::optional<uint8_t> rtx_payload_type;
     uint32_t clock_hz = 0;
-    uint8_t channels = 2;               // of audio
+    uint8_t channels = 2;  // of audio
+    // PacketInfo::track_id, less than media::Description::kMaxAudioTracks. Not 0: one of several
+    // audio tracks, whose codec flv::make_packet() has as one of those.
+    uint8_t number = 0;
     bool nack = false;                  // what is missing may be asked for
     std::vector<Ssrc> ssrcs;            // that the source has named; it may send others
     Bytes config;                       // of audio whose packets do not bring it along
@@ -70,17 +75,20 @@ struct RtpIngestStats {
 
 class RtpIngest : private TsOutput {
   public:
-    static constexpr size_t kMaxSources = 8;
+    static constexpr size_t kMaxSources = 1 + media::Description::kMaxAudioTracks;
     static constexpr size_t kMaxTracks = 16;
     // Video frames of one moment are put a millisecond apart, up to so far behind it: times rise.
     static constexpr int64_t kMaxPushedMs = 40;
     // Sender reports that come before the first packet of their SSRC: so many wait for it.
-    static constexpr size_t kMaxEarlyReports = 4;
+    static constexpr size_t kMaxEarlyReports = kMaxSources;
     // RTP times that are the same for so long, in so many packets (frames of video), stand still.
     static constexpr Millis kStillFor{500};
     static constexpr uint32_t kStillCount = 3;
     // How long a first picture is held (RtpIngestOptions::doubt_markers).
     static constexpr Millis kMaxHeld{20};
+    // The default audio track begins first, since what comes first is the default one to players;
+    // the others wait for it for so long.
+    static constexpr Millis kDefaultAudioWait{2'000};
 
     // `stream` is being published by `publisher` and outlives this.
     RtpIngest(stream::Stream& stream,
@@ -257,6 +265,8 @@ class RtpIngest : private TsOutput {
     void on_ts_description(media::Description description) override;
 
     void take_frame(MonoTime now, Source& source, rtp::Frame& frame, MonoTime arrival);
+    void name_tracks(MonoTime now, int64_t time_ms);
+    bool may_begin_audio(MonoTime now, uint8_t number, int64_t time_ms);
     void watch_clock(Source& source, const rtp::PacketView& packet, MonoTime arrival);
     void restart_clock(Source& source);
     bool may_be_reordered(const Source& source, const rtp::Frame& frame) const;
@@ -272,8 +282,10 @@ class RtpIngest : private TsOutput {
     std::vector<ReportedTime> early_;  // of no source yet, the oldest first
     rtp::ClockMapper clock_;
     bool wall_clock_news_ = false;  // reports that the stream has not been told of
-    bool audio_begun_ = false;
-    std::optional<int64_t> first_video_ms_;  // that was published
+    bool named_tracks_ = false;     // several audio tracks, to players and other nodes
+    std::array<bool, media::Description::kMaxAudioTracks> audio_begun_{};  // by their numbers
+    std::optional<MonoTime> first_more_audio_;  // came, of any track but the default one
+    std::optional<int64_t> first_video_ms_;     // that was published
     MonoTime last_media_;
     MonoTime next_report_{};
     RtpIngestStats stats_;

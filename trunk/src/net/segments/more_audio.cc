@@ -1,6 +1,7 @@
 #include "net/segments/more_audio.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -62,7 +63,16 @@ MoreAudio::Track* MoreAudio::track_of(const media::PacketInfo& info) {
     return &*at;
 }
 
-void MoreAudio::take_config(const PacketRef& packet) {
+const MoreAudio::Track* MoreAudio::find(uint8_t id) const {
+    const auto at = std::ranges::find(tracks_, id, &Track::id);
+    return at != tracks_.end() ? &*at : nullptr;
+}
+
+void MoreAudio::take_config(const PacketRef& packet, bool again) {
+    const Track* const known = find(packet->info().track_id);
+    if (again && known != nullptr && known->came && known->codec != packet->info().codec) {
+        return;
+    }
     Track* const track = track_of(packet->info());
     if (track == nullptr || std::ranges::equal(track->config, packet->payload())) {
         return;
@@ -89,7 +99,7 @@ bool MoreAudio::take_frame(const PacketRef& packet) {
         return false;
     }
     if (decided_ && !track->format) {
-        pending_ = pending_ || track->codec == codec_;
+        pending_ = pending_ || fits(*track);
         return false;
     }
     const ByteSpan frame = packet->payload();
@@ -114,15 +124,16 @@ bool MoreAudio::take_frame(const PacketRef& packet) {
 
 bool MoreAudio::has_all(const media::Description& said, uint8_t main) const {
     return std::ranges::all_of(said.audio_tracks, [&](const media::AudioTrack& each) {
-        const auto found = std::ranges::find(tracks_, each.id, &Track::id);
-        return each.id == main || each.implied || (found != tracks_.end() && found->came);
+        const Track* const found = find(each.id);
+        return each.id == main || each.implied || (found != nullptr && found->came);
     });
 }
 
 bool MoreAudio::wants_change(int64_t now_ms) {
-    const bool gone = std::ranges::any_of(tracks_, [now_ms](const Track& track) {
-        return track.fragment_id != 0 && now_ms - track.last_ms > kGoneMs;
-    });
+    const bool gone =
+        use_ == Use::kRenditions && std::ranges::any_of(tracks_, [&](const Track& track) {
+            return track.fragment_id != 0 && now_ms - track.last_ms > kGoneMs;
+        });
     if (!decided_ || !(std::exchange(pending_, false) || gone)) {
         return false;
     }
@@ -137,11 +148,17 @@ bool MoreAudio::wants_change(int64_t now_ms) {
     return true;
 }
 
+// Beside the default track, if that is there.
+bool MoreAudio::fits(const Track& track) const {
+    const bool described = !mp4::needs_config(track.codec) || !track.config.empty();
+    return described &&
+           (use_ == Use::kRenditions ? track.codec == codec_ : codec_ != media::Codec::kUnknown);
+}
+
 // It can be described, and frames of it come.
 bool MoreAudio::is_usable(const Track& track, int64_t now_ms) const {
-    const bool known =
-        mp4::needs_config(track.codec) ? !track.config.empty() : !track.frames.empty();
-    return track.came && known && track.codec == codec_ && now_ms - track.last_ms <= kGoneMs;
+    const bool known = mp4::needs_config(track.codec) || !track.frames.empty();
+    return track.came && known && fits(track) && now_ms - track.last_ms <= kGoneMs;
 }
 
 void MoreAudio::decide(const media::Description& said,
@@ -187,20 +204,61 @@ void MoreAudio::decide(const media::Description& said,
     }
 }
 
+std::vector<PartTrack> MoreAudio::part_tracks() const {
+    std::vector<PartTrack> out;
+    for (const Track& track : tracks_) {
+        if (track.fragment_id == 0) {
+            continue;
+        }
+        PacketRef config;
+        if (!track.config.empty()) {
+            media::PacketInfo info;
+            info.kind = media::TrackKind::kAudio;
+            info.codec = track.codec;
+            info.track_id = track.id;
+            info.config = true;
+            config = make_ref<media::MediaPacket>(info, 0, Bytes(track.config));
+        }
+        out.push_back({*track.format, std::move(config)});
+    }
+    return out;
+}
+
+std::vector<PartFrame> MoreAudio::take_frames(Track& track, std::optional<int64_t> until_ms) {
+    const auto end = std::ranges::find_if(track.frames, [&](const PartFrame& frame) {
+        return until_ms && frame.packet->time_ms() >= *until_ms;
+    });
+    std::vector<PartFrame> out(std::make_move_iterator(track.frames.begin()),
+                               std::make_move_iterator(end));
+    track.frames.erase(track.frames.begin(), end);
+    for (const PartFrame& frame : out) {
+        track.bytes -= std::min<uint64_t>(frame.packet->payload().size(), track.bytes);
+        track.next_ticks = frame.ticks + frame.duration;
+    }
+    return out;
+}
+
+std::vector<std::vector<PartFrame>> MoreAudio::take_frames(std::optional<int64_t> until_ms) {
+    std::vector<std::vector<PartFrame>> out;
+    for (Track& track : tracks_) {
+        if (track.fragment_id != 0) {
+            out.push_back(take_frames(track, until_ms));
+        }
+    }
+    return out;
+}
+
 void MoreAudio::write_track(Track& track,
                             int64_t start_ms,
                             std::optional<int64_t> until_ms,
                             Bytes& out) {
-    const auto end = std::ranges::find_if(track.frames, [&](const PartFrame& frame) {
-        return until_ms && frame.packet->time_ms() >= *until_ms;
-    });
+    const std::vector<PartFrame> frames = take_frames(track, until_ms);
     std::vector<mp4::SampleView> samples;
     size_t bytes = 0;
-    for (auto at = track.frames.begin(); at != end; ++at) {
-        samples.push_back(
-            {.data = mp4::sample_of(track.codec, at->packet->payload()), .duration = at->duration});
+    for (const PartFrame& frame : frames) {
+        samples.push_back({.data = mp4::sample_of(track.codec, frame.packet->payload()),
+                           .duration = frame.duration});
         bytes += samples.back().data.size();
-        track.next_ticks = at->ticks + at->duration;
     }
     mp4::RunView run;
     run.track_id = track.fragment_id;
@@ -213,11 +271,9 @@ void MoreAudio::write_track(Track& track,
     }
     constexpr size_t kBoxes = 256;  // and those of each sample
     out.reserve(out.size() + bytes + kBoxes + 8 * samples.size());
-    run.decode_time = track.frames.front().ticks;
+    run.decode_time = frames.front().ticks;
     run.samples = samples;
     mp4::write_fragment(number_, {&run, 1}, out);
-    track.frames.erase(track.frames.begin(), end);
-    track.bytes -= std::min<uint64_t>(bytes, track.bytes);
 }
 
 std::vector<Bytes> MoreAudio::write(int64_t start_ms, bool first, std::optional<int64_t> until_ms) {

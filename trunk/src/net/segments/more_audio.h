@@ -1,12 +1,15 @@
 // MoreAudio: the audio tracks of a stream besides the default one, as parts of segments. Each has
 // fragments of MP4 of its own, and no byte of the segments that players of the default track get.
 //
-// Tracks of the codec of the default one are taken, Description::kMaxAudioTracks with it. The
-// segmenter decides which of them a format has, and asks wants_change() whether that is still so:
-// one came later, has another configuration, or brought nothing for two seconds. So that a source
-// cannot cut segments again and again, a few changes in an hour are granted, and then only those
-// tracks are there that the format has. A part in which a track has no frame says so in a fragment
-// without one. Never yields.
+// Description::kMaxAudioTracks are taken, with the default one. The segmenter decides which of them
+// a format has, and asks wants_change() whether that is still so: one came later, or has another
+// configuration. So that a source cannot cut segments again and again, a few changes in an hour are
+// granted, and then only those tracks are there that the format has.
+//
+// Renditions have the codec of the default track. Each has bytes of its own, a part in which it has
+// no frame says so in a fragment without one, and one that brings nothing for two seconds is
+// another change. In a file that has all tracks, each has the codec that it has, and a pause is no
+// change; its frames are given to the writer of the file. Never yields.
 #pragma once
 
 #include <cstddef>
@@ -26,6 +29,8 @@ namespace weir::net {
 
 class MoreAudio {
   public:
+    enum class Use : uint8_t { kRenditions, kFile };
+
     static constexpr size_t kMaxTracks = media::Description::kMaxAudioTracks - 1;
     // Of one track, that are in no part yet; more are left out.
     static constexpr size_t kMaxFrames = 2'048;
@@ -34,7 +39,10 @@ class MoreAudio {
     static constexpr uint32_t kMaxChanges = 8;
     static constexpr int64_t kForgetChangesMs = 3'600'000;
 
-    void take_config(const media::PacketRef& packet);
+    explicit MoreAudio(Use use = Use::kRenditions) : use_(use) {}
+
+    // `again`: it is in force for who begins here, and may be of a codec that the track had before.
+    void take_config(const media::PacketRef& packet, bool again = false);
 
     // False: it is left out.
     bool take_frame(const media::PacketRef& packet);
@@ -57,9 +65,16 @@ class MoreAudio {
                 int64_t now_ms,
                 SegmentFormat& format);
 
+    // Those that decide() has chosen, as a file has them: in the order of SegmentFormat::more, at
+    // most kMaxTracks.
+    std::vector<PartTrack> part_tracks() const;
+
     // The bytes of each track of the format for a part that begins at `start_ms`. `first`: of its
     // segment. `until_ms`: later frames are of the next part; nothing: all that came go along.
     std::vector<Bytes> write(int64_t start_ms, bool first, std::optional<int64_t> until_ms);
+
+    // The frames of each track of the format for a part, for a writer that has part_tracks().
+    std::vector<std::vector<PartFrame>> take_frames(std::optional<int64_t> until_ms);
 
     // Another format begins, at that time.
     void restart(int64_t time_ms);
@@ -85,9 +100,14 @@ class MoreAudio {
         uint32_t timescale = 1;
     };
 
+    const Track* find(uint8_t id) const;
     Track* track_of(const media::PacketInfo& info);
+    bool fits(const Track& track) const;
     bool is_usable(const Track& track, int64_t now_ms) const;
+    static std::vector<PartFrame> take_frames(Track& track, std::optional<int64_t> until_ms);
     void write_track(Track& track, int64_t start_ms, std::optional<int64_t> until_ms, Bytes& out);
+
+    Use use_;
 
     std::vector<Track> tracks_;  // by id
     bool decided_ = false;

@@ -27,7 +27,9 @@ class Mp4PartWriter final : public PartWriter {
                 list.push_back(tracks[i]->track);
                 ids_[i] = static_cast<uint32_t>(list.size());
                 timescales_[i] = std::max<uint32_t>(list.back().timescale, 1);
-                track_headers_[i] = header_of({&list.back(), 1}, ids_[i]);
+                if (i < track_headers_.size()) {
+                    track_headers_[i] = header_of({&list.back(), 1}, ids_[i]);
+                }
             }
         }
         return header_of(list, 1);
@@ -44,9 +46,10 @@ class Mp4PartWriter final : public PartWriter {
     void fill_from(std::optional<int64_t> start_ms) override { fill_ms_ = start_ms; }
 
     size_t write(const PartFrames& frames, bool first, Bytes& out) override {
-        std::array<std::vector<mp4::SampleView>, 2> samples;
-        std::array<mp4::RunView, 2> runs;
+        std::array<std::vector<mp4::SampleView>, kPartPlaces> samples;
+        std::array<mp4::RunView, kPartPlaces> runs;
         size_t bytes = 0;
+        size_t count = 0;
         for (size_t i = 0; i < frames.size(); i++) {
             if (ids_[i] == 0) {
                 continue;
@@ -58,17 +61,18 @@ class Mp4PartWriter final : public PartWriter {
                     {.data = mp4::sample_of(info.codec, frame.packet->payload()),
                      .duration = frame.duration,
                      .composition = static_cast<int32_t>(info.composition_ms * kTicksPerMs),
-                     .key = i == kPartAudio || info.key});
+                     .key = i != kPartVideo || info.key});
                 bytes += samples[i].back().data.size();
                 next_[i] = frame.ticks + frame.duration;
             }
+            count += samples[i].size();
             runs[i] = {.track_id = ids_[i],
                        .video = i == kPartVideo,
                        .decode_time = frames[i].empty() ? 0 : frames[i].front().ticks,
                        .samples = samples[i]};
         }
         constexpr size_t kBoxes = 512;  // and those of each sample
-        out.reserve(out.size() + bytes + kBoxes + 16 * (samples[0].size() + samples[1].size()));
+        out.reserve(out.size() + bytes + kBoxes + 16 * count);
         if (first) {
             mp4::write_segment_type(out);
         }
@@ -121,10 +125,11 @@ class Mp4PartWriter final : public PartWriter {
 
     bool apart_;
     std::optional<int64_t> fill_ms_;
-    std::array<uint64_t, 2> next_{};  // where the newest frame ends, in units of the track
-    std::array<uint32_t, 2> timescales_{1, 1};
-    std::array<uint32_t, 2> ids_{};  // 0: there is no such track
-    std::array<Bytes, 2> track_headers_;
+    std::array<uint64_t, kPartPlaces>
+        next_{};  // where the newest frame ends, in units of its track
+    std::array<uint32_t, kPartPlaces> timescales_{};
+    std::array<uint32_t, kPartPlaces> ids_{};  // 0: there is no such track
+    std::array<Bytes, kPartMoreAudio> track_headers_;
     std::optional<int64_t> wall_offset_us_;
     uint32_t number_ = 0;
 };
@@ -136,7 +141,7 @@ class TsPartWriter final : public PartWriter {
     }
 
     Bytes begin(const PartTracks& tracks) override {
-        std::array<std::optional<mpegts::StreamInfo>, 2> streams;
+        Streams streams;
         for (size_t i = 0; i < tracks.size(); i++) {
             writers_[i].reset();
             if (tracks[i]) {
@@ -145,7 +150,8 @@ class TsPartWriter final : public PartWriter {
                 if (tracks[i]->config) {
                     writers_[i]->set_config(tracks[i]->config->payload());
                 }
-                streams[i] = writers_[i]->stream();
+                languages_[i] = tracks[i]->track.language;
+                streams[i] = stream_of(i);
             }
         }
         told_ = streams;
@@ -175,7 +181,7 @@ class TsPartWriter final : public PartWriter {
                 continue;
             }
             const int64_t pts =
-                place == kPartAudio
+                place != kPartVideo
                     ? dts
                     : (packet->time_ms() + packet->info().composition_ms) * kTicksPerMs;
             writer_.write({.stream = place,
@@ -195,6 +201,16 @@ class TsPartWriter final : public PartWriter {
         int64_t dts = 0;
     };
 
+    using Streams = std::array<std::optional<mpegts::StreamInfo>, kPartPlaces>;
+
+    std::optional<mpegts::StreamInfo> stream_of(size_t place) const {
+        std::optional<mpegts::StreamInfo> stream = writers_[place]->stream();
+        if (stream && languages_[place] != mp4::Track().language) {
+            stream->language = languages_[place];
+        }
+        return stream;
+    }
+
     int64_t time_of(size_t place, const PartFrame& frame) const {
         return static_cast<int64_t>(frame.ticks * mpegts::kClockHz / timescales_[place]);
     }
@@ -205,16 +221,17 @@ class TsPartWriter final : public PartWriter {
             const auto frame = std::ranges::find(order, i, &Entry::place);
             if (writers_[i] && !told_[i] && frame != order.end()) {
                 (void)writers_[i]->write(frame->packet->payload(), frame->packet->info().key);
-                told_[i] = writers_[i]->stream();
+                told_[i] = stream_of(i);
                 writer_.set_streams(told_);
             }
         }
     }
 
     mpegts::Writer writer_;
-    std::array<std::optional<mpegts::EsWriter>, 2> writers_;
-    std::array<std::optional<mpegts::StreamInfo>, 2> told_;
-    std::array<uint32_t, 2> timescales_{1, 1};
+    std::array<std::optional<mpegts::EsWriter>, kPartPlaces> writers_;
+    Streams told_;
+    std::array<uint32_t, kPartPlaces> timescales_{};
+    std::array<std::array<char, 3>, kPartPlaces> languages_{};
 };
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "media/description.h"
 #include "media/packet.h"
 #include "proto/mp4/track.h"
 #include "proto/mpegts/es_writer.h"
@@ -36,8 +37,12 @@ struct PartTrack {
 inline constexpr size_t kPartVideo = 0;  // places of the tracks
 inline constexpr size_t kPartAudio = 1;
 
-using PartTracks = std::array<std::optional<PartTrack>, 2>;
-using PartFrames = std::array<std::span<const PartFrame>, 2>;
+// The other audio tracks, of a container that has all tracks of a stream: from here on.
+inline constexpr size_t kPartMoreAudio = 2;
+inline constexpr size_t kPartPlaces = kPartMoreAudio + media::Description::kMaxAudioTracks - 1;
+
+using PartTracks = std::array<std::optional<PartTrack>, kPartPlaces>;
+using PartFrames = std::array<std::span<const PartFrame>, kPartPlaces>;
 
 class PartWriter {
   public:
@@ -63,6 +68,9 @@ class PartWriter {
 
     // Each track of a part can be had alone.
     virtual bool keeps_tracks_apart() const { return false; }
+
+    // Parts have all audio tracks of the stream, and not the default one alone.
+    virtual bool has_more_audio() const { return false; }
 
     // Tracks without a frame in the parts from now on have a fragment without a sample there, at
     // that time of the stream; nothing: they have none. Of MP4 that keeps tracks apart.

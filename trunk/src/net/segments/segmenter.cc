@@ -45,7 +45,9 @@ Segmenter::Segmenter(stream::Stream& stream,
             stream.gop().key_frames > 0 ? stream.timeline().latest() - stream.gop().key_time_ms : 0;
         store_.expect(std::min(std::max(last_gop_ms_, open_ms), kMaxSegmentMs));
     }
-    if (writer_->keeps_tracks_apart() && store.cipher() == nullptr) {
+    if (writer_->has_more_audio()) {
+        more_audio_ = std::make_unique<MoreAudio>(MoreAudio::Use::kFile);
+    } else if (writer_->keeps_tracks_apart() && store.cipher() == nullptr) {
         more_audio_ = std::make_unique<MoreAudio>();
     }
     // Behind a key frame in the middle of a stream, the first frames of its other audio tracks may
@@ -96,10 +98,10 @@ bool Segmenter::is_more_audio(const PacketInfo& info) const {
            audio.id && *audio.id != info.track_id;
 }
 
-void Segmenter::take_config(const PacketRef& packet) {
+void Segmenter::take_config(const PacketRef& packet, bool again) {
     Track* const track = track_of(packet->info());
     if (is_more_audio(packet->info())) {
-        more_audio_->take_config(packet);
+        more_audio_->take_config(packet, again);
         return;
     }
     if (track == nullptr) {
@@ -126,7 +128,7 @@ void Segmenter::take_configs(const stream::Configs* start) {
     }
     for (const PacketRef& each : *start) {
         if (each->info().config) {
-            take_config(each);
+            take_config(each, true);
         }
     }
 }
@@ -245,7 +247,8 @@ void Segmenter::take(const PacketRef& packet, const stream::Configs* start) {
 }
 
 void Segmenter::take_more_audio(const PacketRef& packet) {
-    left_out_ += !running_ || more_audio_->take_frame(packet) ? 0U : 1U;
+    const bool fits = writer_->carries(packet->info().codec);
+    left_out_ += !running_ || (fits && more_audio_->take_frame(packet)) ? 0U : 1U;
 }
 
 // A cursor may begin here, so a segment may.
@@ -498,7 +501,7 @@ bool Segmenter::decide_format() {
     if (!found[kPartVideo] && !found[kPartAudio]) {
         return false;
     }
-    describe_more_audio(found[kPartAudio], *format);
+    describe_more_audio(found, *format);
     format_tracks_ = std::move(found);
     format->header = writer_->begin(format_tracks_);
     format->video_header = writer_->track_header(kPartVideo);
@@ -511,17 +514,21 @@ bool Segmenter::decide_format() {
     return true;
 }
 
-// `main`: the default track, which then has a language and a name as well.
-void Segmenter::describe_more_audio(std::optional<PartTrack>& main, SegmentFormat& format) {
+// The default track then has a language and a name as well.
+void Segmenter::describe_more_audio(PartTracks& tracks, SegmentFormat& format) {
     if (!more_audio_) {
         return;
     }
     const Track& audio = tracks_[kPartAudio];
+    std::optional<PartTrack>& main = tracks[kPartAudio];
     more_audio_->decide(stream_.description(), audio.id.value_or(0),
                         main ? audio.codec : media::Codec::kUnknown, newest_ms_, format);
     if (!format.more.empty()) {
         main->track.language = media::language_code(format.audio_language);
         main->track.name = format.audio_name;
+    }
+    if (writer_->has_more_audio()) {
+        std::ranges::move(more_audio_->part_tracks(), tracks.begin() + kPartMoreAudio);
     }
 }
 
@@ -665,6 +672,13 @@ void Segmenter::write_tracks(const PartFrames& frames,
                              std::optional<int64_t> until_ms,
                              SegmentStore::NewPart& part) {
     const bool has_more = !format_->more.empty();
+    if (has_more && writer_->has_more_audio()) {
+        const std::vector<std::vector<PartFrame>> more = more_audio_->take_frames(until_ms);
+        PartFrames all = frames;
+        std::ranges::copy(more, all.begin() + kPartMoreAudio);
+        writer_->write(all, first, part.bytes);
+        return;
+    }
     writer_->fill_from(has_more ? std::optional(part_start_ms_) : std::nullopt);
     part.audio_at = writer_->write(frames, first, part.bytes);
     if (has_more) {

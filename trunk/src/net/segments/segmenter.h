@@ -6,9 +6,10 @@
 // codecs, another publisher, and a hole in which no track has frames begin with a discontinuity.
 // Audio alone cuts parts once the video is late, and segments once it is missing for `fragment`.
 // The first video and the default audio track are taken, and by MoreAudio the other audio tracks,
-// where the container keeps tracks apart and nothing is encrypted. What a publisher sends at first
-// waits until all are there, for SegmentOptions::settle_ms at most, and so does what a segmenter
-// that begins later sees first of a stream with several audio tracks. Never yields.
+// where the container keeps tracks apart and nothing is encrypted, or the writer has them all. What
+// a publisher sends at first waits until all are there, for SegmentOptions::settle_ms at most, and
+// so does what a segmenter that begins later sees first of a stream with several audio tracks.
+// Never yields.
 #pragma once
 
 #include <array>
@@ -105,8 +106,8 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     Track* track_of(const media::PacketInfo& info);
     bool is_more_audio(const media::PacketInfo& info) const;
     void take_more_audio(const media::PacketRef& packet);
-    void describe_more_audio(std::optional<PartTrack>& main, SegmentFormat& format);
-    void take_config(const media::PacketRef& packet);
+    void describe_more_audio(PartTracks& tracks, SegmentFormat& format);
+    void take_config(const media::PacketRef& packet, bool again = false);
     void take_configs(const stream::Configs* start);
     void wait_for_start(Track& track);
     void take_frame(const media::PacketRef& packet);

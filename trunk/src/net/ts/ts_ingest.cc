@@ -8,6 +8,7 @@
 #include "media/language.h"
 #include "media/mp3.h"
 #include "media/opus.h"
+#include "proto/flv/metadata.h"
 #include "proto/flv/packet_maker.h"
 
 namespace weir::net {
@@ -375,12 +376,22 @@ bool TsIngest::publish(MonoTime now, Ref<media::MediaPacket> packet) {
         stats_.dropped_frames++;
         return false;
     }
+    const int64_t time_ms = packet->time_ms();
     output_.on_ts_packet(now, std::move(packet));
     if (!std::exchange(told_, true)) {
         video_.size.unused_tracks = unused_;
         output_.on_ts_description(video_.size);
+        name_tracks(now, time_ms);
     }
     return true;
+}
+
+// Of several; and of one, once several were named.
+void TsIngest::name_tracks(MonoTime now, int64_t time_ms) {
+    if (named_tracks_ != video_.size.audio_tracks) {
+        named_tracks_ = video_.size.audio_tracks;
+        output_.on_ts_packet(now, flv::make_metadata(video_.size, time_ms));
+    }
 }
 
 size_t TsIngest::bytes() const {

@@ -112,6 +112,7 @@ class TsIngest final : private Counted<TsIngest> {
     void publish_audio(MonoTime now, Audio& audio, int64_t pts, ByteSpan config, ByteSpan frame);
     bool may_begin(MonoTime now, const Audio& audio, int64_t time_ms);
     bool publish(MonoTime now, Ref<media::MediaPacket> packet);
+    void name_tracks(MonoTime now, int64_t time_ms);
 
     TsOutput& output_;
     mpegts::Reader reader_;
@@ -124,7 +125,8 @@ class TsIngest final : private Counted<TsIngest> {
     uint32_t lines_ = 0;
     std::string named_;  // in the newest line
     std::string unused_;
-    bool told_ = true;  // the output has been, of these
+    std::vector<media::AudioTrack> named_tracks_;  // in metadata
+    bool told_ = true;                             // the output has been, of these
     TsIngestStats stats_;
 };
 

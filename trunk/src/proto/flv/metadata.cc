@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
-#include "base/utf8.h"
+#include <fmt/format.h>
+
 #include "media/language.h"
 #include "proto/amf/amf0.h"
 
@@ -14,7 +16,6 @@ namespace {
 constexpr double kMaxPixels = 65536;
 constexpr double kMaxFrameRate = 1000;
 constexpr size_t kMaxEncoderName = 128;
-constexpr size_t kMaxTrackName = 64;  // bytes
 
 // A key of a map of tracks. Nothing: it is no number of a track.
 std::optional<uint8_t> track_id_of(std::string_view key) {
@@ -24,23 +25,6 @@ std::optional<uint8_t> track_id_of(std::string_view key) {
                                                                   : std::nullopt;
 }
 
-// It stands in playlists: whole plain characters, and no quotation marks (RFC 8216 §4.2).
-std::string track_name_of(std::string_view said) {
-    std::string name;
-    while (!said.empty()) {
-        const size_t size = std::max<size_t>(utf8_size(said), 1);
-        const std::string_view character = said.substr(0, size);
-        said.remove_prefix(size);
-        if (name.size() + size > kMaxTrackName) {
-            break;
-        }
-        if (utf8_size(character) == size && is_plain_character(character) && character != "\"") {
-            name += character;
-        }
-    }
-    return name;
-}
-
 media::AudioTrack audio_track_of(uint8_t id, const amf::Value& said) {
     const auto first_of = [&said](std::string_view name, std::string_view other) {
         const std::string_view text = said.text_of(name);
@@ -48,7 +32,7 @@ media::AudioTrack audio_track_of(uint8_t id, const amf::Value& said) {
     };
     return {.id = id,
             .language = media::language_tag(first_of("language", "lang")),
-            .name = track_name_of(first_of("name", "title"))};
+            .name = media::track_name(first_of("name", "title"))};
 }
 
 // Enhanced RTMP v2, "Enhancing onMetaData": what differs from the default track, by track id. It
@@ -100,6 +84,36 @@ media::Description parse_metadata(ByteSpan body) {
     description.audio_tracks = audio_tracks_of(*values);
     description.encoder = values->text_of("encoder").substr(0, kMaxEncoderName);
     return description;
+}
+
+Ref<media::MediaPacket> make_metadata(const media::Description& description, int64_t time_ms) {
+    const bool sized = description.width > 0 && description.height > 0;
+    const bool several = !description.audio_tracks.empty();
+    Bytes body;
+    amf::Writer writer(body);
+    writer.string("onMetaData").begin_ecma_array((sized ? 2U : 0U) + (several ? 1U : 0U));
+    if (sized) {
+        writer.key("width").number(description.width).key("height").number(description.height);
+    }
+    if (several) {
+        writer.key("audioTrackIdInfoMap").begin_object();
+        for (const media::AudioTrack& track : description.audio_tracks) {
+            writer.key(fmt::to_string(track.id)).begin_object();
+            if (!track.language.empty()) {
+                writer.key("language").string(track.language);
+            }
+            if (!track.name.empty()) {
+                writer.key("name").string(track.name);
+            }
+            writer.end_object();
+        }
+        writer.end_object();
+    }
+    writer.end_object();
+    media::PacketInfo info;
+    info.kind = media::TrackKind::kData;
+    info.metadata = true;
+    return make_ref<media::MediaPacket>(info, time_ms, std::move(body));
 }
 
 }  // namespace weir::flv

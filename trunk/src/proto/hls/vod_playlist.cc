@@ -26,8 +26,9 @@ std::string write_vod_playlist(std::span<const VodFile> files, VodKind kind) {
     for (const VodFile& file : files) {
         out += first ? "" : "#EXT-X-DISCONTINUITY\n";
         first = false;
-        out +=
-            fmt::format("#EXT-X-MAP:URI=\"{}\",BYTERANGE=\"{}@0\"\n", file.uri, file.header_bytes);
+        out += file.header_uri.empty() ? fmt::format("#EXT-X-MAP:URI=\"{}\",BYTERANGE=\"{}@0\"\n",
+                                                     file.uri, file.header_bytes)
+                                       : fmt::format("#EXT-X-MAP:URI=\"{}\"\n", file.header_uri);
         out += fmt::format("#EXT-X-PROGRAM-DATE-TIME:{}\n", write_time_point(file.wall_ms));
         for (const VodSegment& segment : file.segments) {
             out +=

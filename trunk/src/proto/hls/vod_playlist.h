@@ -17,9 +17,10 @@ struct VodSegment {
 
 // A fragmented MP4 file, or a piece of one.
 struct VodFile {
-    std::string uri;  // with its query; no quotes, no line breaks
-    uint64_t header_bytes = 0;
-    int64_t wall_ms = 0;  // of the first segment
+    std::string uri;              // with its query; no quotes, no line breaks
+    uint64_t header_bytes = 0;    // which it begins with
+    std::string header_uri = {};  // of another header, as `uri`; empty: there is none
+    int64_t wall_ms = 0;          // of the first segment
     std::vector<VodSegment> segments;
 };
 

@@ -17,26 +17,21 @@ struct Header {
     uint64_t duration = 0;  // in units of it
     uint32_t track = 0;     // that was looked for
     uint32_t timescale = 0;
+    size_t audio_tracks = 0;
+};
+
+struct Kind {
+    uint32_t id = 0;
+    uint32_t timescale = 0;
+    bool video = false;
 };
 
 // The timescale of a track, where it is the one that is looked for.
 void read_track(ByteSpan trak, Header& header) {
-    bool wanted = false;
-    for_each_box(trak, [&](std::string_view type, ByteSpan content, size_t) {
-        ByteReader reader(content);
-        if (type == "tkhd") {
-            reader.skip(read_full(reader).version == 0 ? 8 : 16);
-            wanted = reader.u32() == header.track;
-        } else if (type == "mdia" && wanted) {
-            for_each_box(content, [&](std::string_view inner, ByteSpan mdhd, size_t) {
-                ByteReader media(mdhd);
-                if (inner == "mdhd") {
-                    media.skip(read_full(media).version == 0 ? 8 : 16);
-                    header.timescale = media.u32();
-                }
-            });
-        }
-    });
+    Kind track;
+    read_track_box(trak, track, [](std::string_view, ByteSpan) {});
+    header.timescale = track.id == header.track ? track.timescale : header.timescale;
+    header.audio_tracks += track.video ? 0U : 1U;
 }
 
 void read_movie(ByteSpan moov, Header& header) {
@@ -129,7 +124,9 @@ Result<FileIndex> read_file_index(ByteSpan head, ByteSpan tail, uint64_t size) {
     if (!header || entries->spans.empty() || tail.size() > size) {
         return make_error(ErrorCode::kMalformed, "it has no index of its fragments");
     }
-    FileIndex out{.header_bytes = header->end, .spans = std::move(entries->spans)};
+    FileIndex out{.header_bytes = header->end,
+                  .spans = std::move(entries->spans),
+                  .several_audio = header->audio_tracks > 1};
     // What stands before the first key frame cannot be shown; sound of it is left out.
     uint64_t end = size - tail.size();
     int64_t end_ms = in_ms(header->duration, header->movie_timescale);

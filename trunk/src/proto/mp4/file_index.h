@@ -24,6 +24,7 @@ struct FileSpan {
 struct FileIndex {
     uint64_t header_bytes = 0;  // from the beginning of the file
     std::vector<FileSpan> spans;
+    bool several_audio = false;  // more than one audio track
 };
 
 // Enough of the beginning of a file that a FileScan has finished: ftyp and moov.

@@ -1,6 +1,8 @@
 #include "proto/mp4/fragment.h"
 
+#include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "proto/mp4/box.h"
@@ -9,6 +11,7 @@ namespace weir::mp4 {
 namespace {
 
 constexpr uint32_t kMovieTimescale = 1000;
+constexpr uint16_t kAudioGroup = 1;        // §8.3.2: alternate_group
 constexpr uint32_t kSync = 0x02000000;     // sample_depends_on 2: on nothing
 constexpr uint32_t kNotSync = 0x01010000;  // depends on others, and is no sync sample
 
@@ -39,11 +42,20 @@ void put_movie_header(uint32_t next_id, Bytes& out) {
     ByteWriter(out).u32(next_id);
 }
 
-void put_track_header(const Track& track, uint32_t id, Bytes& out) {
-    const Box tkhd(out, "tkhd", 0, 3);  // enabled, in the movie
-    ByteWriter(out).u32(0).u32(0).u32(id).u32(0).u32(0);
+// Which of the tracks of a movie one of them is.
+struct Place {
+    uint32_t id = 0;
+    bool enabled = true;
+    uint16_t alternate_group = 0;  // of several the player takes one; 0: no such group
+};
+
+void put_track_header(const Track& track, const Place& place, Bytes& out) {
+    constexpr uint32_t kEnabled = 1;
+    constexpr uint32_t kInMovie = 2;
+    const Box tkhd(out, "tkhd", 0, kInMovie | (place.enabled ? kEnabled : 0));
+    ByteWriter(out).u32(0).u32(0).u32(place.id).u32(0).u32(0);
     put_zeros(out, 8);
-    ByteWriter(out).u16(0).u16(0).u16(track.video ? 0 : 0x0100).u16(0);
+    ByteWriter(out).u16(0).u16(place.alternate_group).u16(track.video ? 0 : 0x0100).u16(0);
     put_matrix(out);
     ByteWriter(out).u32(track.width << 16).u32(track.height << 16);
 }
@@ -93,9 +105,9 @@ uint16_t packed_language(const Track& track) {
     return packed;
 }
 
-void put_track(const Track& track, uint32_t id, Bytes& out) {
+void put_track(const Track& track, const Place& place, Bytes& out) {
     const Box trak(out, "trak");
-    put_track_header(track, id, out);
+    put_track_header(track, place, out);
     const Box mdia(out, "mdia");
     {
         const Box mdhd(out, "mdhd", 0, 0);
@@ -158,8 +170,16 @@ void write_header(std::span<const Track> tracks, Bytes& out, Length length, uint
     }
     const Box moov(out, "moov");
     put_movie_header(next_id, out);
+    const bool choice = std::ranges::count(tracks, false, &Track::video) > 1;
+    bool played = false;  // an audio track stands before
     for (uint32_t id = first_id; id < next_id; id++) {
-        put_track(tracks[id - first_id], id, out);
+        const Track& track = tracks[id - first_id];
+        const bool other = choice && !track.video;
+        put_track(track,
+                  {.id = id,
+                   .enabled = !other || !std::exchange(played, true),
+                   .alternate_group = other ? kAudioGroup : uint16_t{0}},
+                  out);
     }
     const Box mvex(out, "mvex");
     if (length == Length::kFilledIn) {

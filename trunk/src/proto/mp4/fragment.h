@@ -17,7 +17,8 @@ namespace weir::mp4 {
 // fills it in (recording.h). Streams have none.
 enum class Length : uint8_t { kOpen, kFilledIn };
 
-// The tracks have the ids from `first_id` on. Appends to `out`.
+// The tracks have the ids from `first_id` on. Several of audio are alternatives, and the first of
+// them is the one that is played (§8.3.2: the others are not enabled). Appends to `out`.
 void write_header(std::span<const Track> tracks,
                   Bytes& out,
                   Length length = Length::kOpen,

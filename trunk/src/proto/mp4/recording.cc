@@ -192,6 +192,7 @@ std::vector<FileScan::Patch> FileScan::patches() const {
 FileIndex FileScan::spans() const {
     FileIndex out;
     out.header_bytes = header_bytes_;
+    out.several_audio = std::ranges::count(tracks_, false, &Track::video) > 1;
     const auto track = std::ranges::find(tracks_, index_track_, &Track::id);
     uint64_t end = position_;
     int64_t end_ms = duration_ms();

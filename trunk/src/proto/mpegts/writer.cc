@@ -137,9 +137,17 @@ void Writer::set_streams(std::span<const std::optional<StreamInfo>> streams) {
             pmt.streams.push_back(*stream);
         }
     }
+    constexpr size_t kOnePacket = kMaxPayload - kFlagsSize;
     pmt_.clear();
     pmt.write(pmt_);
-    WEIR_CHECK(pmt_.size() < kMaxPayload - kFlagsSize);  // one packet
+    if (pmt_.size() >= kOnePacket) {
+        for (StreamInfo& stream : pmt.streams) {
+            stream.language = {};
+        }
+        pmt_.clear();
+        pmt.write(pmt_);
+    }
+    WEIR_CHECK(pmt_.size() < kOnePacket);
     tables_due_ = true;
 }
 

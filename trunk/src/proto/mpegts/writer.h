@@ -20,7 +20,7 @@
 
 namespace weir::mpegts {
 
-inline constexpr size_t kMaxWrittenStreams = 8;
+inline constexpr size_t kMaxWrittenStreams = 9;  // a video and media::Description::kMaxAudioTracks
 inline constexpr uint16_t kWrittenProgram = 1;
 inline constexpr uint16_t kWrittenPmtPid = 0x1000;
 inline constexpr uint16_t kFirstWrittenPid = 0x100;  // of stream 0; the others follow
@@ -48,7 +48,8 @@ class Writer {
 
     // What there is from now on, by index; nothing in a place: no stream. The clock is that of the
     // first video, else of the first stream. Another list than before is a new version of the PMT,
-    // which comes with the next frame.
+    // which comes with the next frame. It names no languages where it would be longer than a packet
+    // (eight tracks of AC-3 or Opus).
     void set_streams(std::span<const std::optional<StreamInfo>> streams);
 
     bool has_stream(size_t index) const { return streams_[index].has_value(); }

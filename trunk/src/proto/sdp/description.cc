@@ -121,6 +121,9 @@ Error take_line(Session& session, char type, std::string_view value, BrokenLines
         case 'b': (media ? media->bandwidths : session.bandwidths).emplace_back(value); return {};
         default: break;
     }
+    if (media && type == 'i') {
+        media->information = value;
+    }
     if (!media) {
         switch (type) {
             case 'o': session.origin = value; break;
@@ -275,6 +278,9 @@ std::string Session::write() const {
     append_attributes(out, attributes);
     for (const Media& section : media) {
         append_line(out, 'm', write_media_line(section));
+        if (!section.information.empty()) {
+            append_line(out, 'i', section.information);
+        }
         if (!section.connection.empty()) {
             append_line(out, 'c', section.connection);
         }

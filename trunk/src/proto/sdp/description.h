@@ -55,6 +55,7 @@ struct Media {
     uint16_t port = 0;
     std::string protocol;              // "UDP/TLS/RTP/SAVPF"
     std::vector<std::string> formats;  // payload types, for RTP
+    std::string information = {};      // of its i= line, for people; empty: none
     std::string connection;            // of its c= line; empty: that of the session
     std::vector<std::string> bandwidths;
     Attributes attributes;

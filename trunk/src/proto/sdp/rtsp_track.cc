@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "media/language.h"
 #include "proto/sdp/mikey.h"
 #include "proto/sdp/rtsp_fmtp.h"
 
@@ -37,6 +38,23 @@ Direction direction_of(const Attributes& attributes, Direction fallback) {
         }
     }
     return fallback;
+}
+
+// RFC 8866 §6.12.
+std::string language_of(const Media& media, const Session& session) {
+    const auto said = find_attribute(media.attributes, "lang");
+    return media::language_tag(
+        said.value_or(find_attribute(session.attributes, "lang").value_or("")));
+}
+
+std::string name_of(const Media& media) {
+    std::string name = media::track_name(media.information);
+    for (const std::string_view attribute : {"title", "label"}) {
+        name = name.empty()
+                   ? media::track_name(find_attribute(media.attributes, attribute).value_or(""))
+                   : name;
+    }
+    return name;
 }
 
 std::optional<RtpMap> find_rtpmap(const Media& media, uint8_t payload_type) {
@@ -102,6 +120,8 @@ bool read_format(const Media& media, std::string_view text, RtspTrack& track) {
 RtspTrack read_rtsp_track(const Session& session, const Media& media) {
     RtspTrack common;
     common.kind = kind_of(media.kind);
+    common.language = language_of(media, session);
+    common.name = name_of(media);
     common.control = control_of(media.attributes);
     common.direction =
         direction_of(media.attributes, direction_of(session.attributes, Direction::kSendRecv));

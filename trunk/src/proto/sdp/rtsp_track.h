@@ -39,6 +39,8 @@ struct RtspTrack {
     uint32_t clock_hz = 0;
     uint8_t channels = 0;  // of audio
     std::string control;   // as written; empty: none
+    std::string language;  // of a=lang, BCP 47: "en"; empty: not said
+    std::string name;      // of i=, a=title or a=label; untrusted, short; empty: not said
     Direction direction = Direction::kSendRecv;
     uint16_t port = 0;
     std::string protocol;    // "RTP/AVP"

@@ -64,7 +64,7 @@ struct RecordMuxer::Moved {
         }
     }
 
-    std::array<std::vector<PartFrame>, 2> lists;
+    std::array<std::vector<PartFrame>, net::kPartPlaces> lists;
     PartFrames frames;
 };
 

@@ -3,7 +3,8 @@
 // not kept. It decides where a file begins: at a start (a key frame, or any frame of an audio-only
 // stream or of one whose video has been missing for 10 s), when there is none, the tracks have
 // changed, the file is long or large enough, or the day has changed. Times of a file begin at 0,
-// but in transport streams. Never yields.
+// but in transport streams. FLV files have the default audio track, the others have all. Never
+// yields.
 #pragma once
 
 #include <array>
@@ -70,6 +71,9 @@ class RecordMuxer final : public net::PartWriter {
 
     // net::PartWriter
     bool carries(media::Codec codec) const override;
+
+    bool has_more_audio() const override { return format_ != RecordFormat::kFlv; }
+
     Bytes begin(const net::PartTracks& tracks) override;
     size_t write(const net::PartFrames& frames, bool first, Bytes& out) override;
 

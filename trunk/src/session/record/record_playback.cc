@@ -26,6 +26,7 @@ namespace {
 constexpr std::string_view kPrefix = "/vod/";
 constexpr std::string_view kListSuffix = ".m3u8";
 constexpr std::string_view kFileSuffix = ".mp4";
+constexpr std::string_view kHeaderSuffix = "/header.mp4";  // behind the name of a file
 constexpr std::string_view kListType = "application/vnd.apple.mpegurl";
 constexpr size_t kMaxName = 1024;    // of app and of stream, as in RTMP
 constexpr Millis kScanWait{10'000};  // for other requests of the same playlist
@@ -138,6 +139,13 @@ std::optional<VodPiece> RecordPlayback::find(std::string_view file) {
 void RecordPlayback::handle(net::HttpExchange& exchange) {
     std::string_view path = exchange.request().path;
     path.remove_prefix(kPrefix.size());
+    if (path.ends_with(kHeaderSuffix)) {
+        const std::string_view file = path.substr(0, path.size() - kHeaderSuffix.size());
+        if (const auto piece = file.ends_with(kFileSuffix) ? find(file) : std::nullopt) {
+            serve_header(exchange, *piece);
+            return;
+        }
+    }
     if (!path.ends_with(kListSuffix)) {
         const std::optional<VodPiece> piece = find(path);
         if (!piece) {
@@ -195,6 +203,31 @@ void RecordPlayback::serve_file(net::HttpExchange& exchange, const VodPiece& pie
     }
     if (admitted->client) {
         admitted->client->end_quietly(net::EndClass::kPeerClosed, "file sent");
+    }
+}
+
+// Yields.
+void RecordPlayback::serve_header(net::HttpExchange& exchange, const VodPiece& piece) {
+    const RecordedFile& file = piece.file;
+    const auto admitted = admit(exchange, file.key);
+    io::WorkerPool* const pool = admitted ? readers(exchange) : nullptr;
+    if (pool == nullptr) {
+        return;
+    }
+    Result<Bytes> header = Bytes();
+    if (pool->run([&] { header = read_vod_header(piece); })) {
+        refuse(exchange, 503, "the disk is busy, try again later");
+    } else if (!header.ok()) {
+        log::warn("recording not played file={}: {}", log::token(file.file),
+                  header.error().message());
+        refuse(exchange, status_of(header.error()),
+               "the recording cannot be read: the log says why");
+    } else {
+        (void)exchange.respond(200, net::content_type_of(file.file), as_text(*header),
+                               {{"Cache-Control", "no-cache"}});
+    }
+    if (admitted->client) {
+        admitted->client->end_quietly(net::EndClass::kPeerClosed, "header sent");
     }
 }
 
@@ -259,11 +292,13 @@ void RecordPlayback::serve_list(net::HttpExchange& exchange, std::vector<VodPiec
                 skipped = fmt::format("{}: {}", piece.file.file, index.error().message());
                 continue;
             }
+            const std::string name = up + http::percent_encoded(piece.file.file);
+            const std::string query = carried.empty() ? "" : "?" + carried;
             hls::VodFile file{
-                .uri = fmt::format("{}{}{}{}", up, http::percent_encoded(piece.file.file),
-                                   carried.empty() ? "" : "?", carried),
-                .header_bytes = index->header_bytes,
-                .segments = {}};
+                .uri = name + query, .header_bytes = index->header_bytes, .segments = {}};
+            if (index->several_audio) {
+                file.header_uri = fmt::format("{}{}{}", name, kHeaderSuffix, query);
+            }
             add_segments(piece, *index, file);
             segments += file.segments.size();
             if (segments > kMaxSegments) {

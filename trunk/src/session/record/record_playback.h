@@ -3,6 +3,7 @@
 // doc/recording.md.
 //
 //     GET /vod/FILE                             the file, by ranges
+//     GET /vod/FILE/header.mp4                  its header with one audio track, for playlists
 //     GET /vod/FILE-WITHOUT-END.m3u8            a playlist over the file (RFC 8216, byte ranges)
 //     GET /vod/APP/STREAM.m3u8?from=...&to=...  over all files of the stream, or of a span of time
 //
@@ -60,6 +61,7 @@ class RecordPlayback {
     void handle(net::HttpExchange& exchange);
     std::optional<VodPiece> find(std::string_view file);
     void serve_file(net::HttpExchange& exchange, const VodPiece& piece);
+    void serve_header(net::HttpExchange& exchange, const VodPiece& piece);
     void serve_list(net::HttpExchange& exchange, std::vector<VodPiece> pieces);
     void serve_stream(net::HttpExchange& exchange, std::string_view path);
     std::unique_ptr<net::AdmittedPlayer> admit(net::HttpExchange& exchange,

@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "io/folder_files.h"
+#include "proto/mp4/box_reader.h"
+#include "proto/mp4/one_audio.h"
 #include "session/record/record_folder.h"
 
 namespace weir::session {
@@ -90,6 +92,22 @@ Result<std::unique_ptr<VodFile>> VodFile::open(const VodPiece& piece) {
 Result<mp4::FileIndex> read_vod_index(const VodPiece& piece) {
     WEIR_TRY_ASSIGN(const std::unique_ptr<VodFile> file, VodFile::open(piece));
     return file->index();
+}
+
+Result<Bytes> read_vod_header(const VodPiece& piece) {
+    WEIR_TRY_ASSIGN(const io::OwnFd fd, open_vod_piece(piece));
+    for (const size_t most : {kUsualHeaderBytes, mp4::kMaxHeaderBytes}) {
+        WEIR_TRY_ASSIGN(const Bytes head, read_at(fd.get(), 0, most));
+        size_t end = 0;
+        mp4::for_each_box(head, [&](std::string_view type, ByteSpan content, size_t offset) {
+            end = type == "moov" && end == 0 ? offset + content.size() : end;
+        });
+        if (end > 0) {
+            const ByteSpan header = ByteSpan(head).first(end);
+            return mp4::one_audio_header(header).value_or(Bytes(header.begin(), header.end()));
+        }
+    }
+    return make_error(ErrorCode::kMalformed, "it has no header");
 }
 
 Error VodFile::read_header() {

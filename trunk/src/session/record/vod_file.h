@@ -76,6 +76,10 @@ class VodFile {
 // Of a file that grows by the name that it has until it is finished. Blocks. kNotFound, kSystem.
 Result<io::OwnFd> open_vod_piece(const VodPiece& piece);
 
+// ftyp and moov of a file with several audio tracks, as mp4::one_audio_header() has them; of any
+// other as they are. Blocks. As VodFile::open().
+Result<Bytes> read_vod_header(const VodPiece& piece);
+
 // The index alone, for playlists. As VodFile::open().
 Result<mp4::FileIndex> read_vod_index(const VodPiece& piece);
 

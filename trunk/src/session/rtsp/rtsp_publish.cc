@@ -8,7 +8,6 @@ namespace weir::session {
 namespace {
 
 constexpr size_t kMaxReports = 1200 + srtp::kMaxOverhead;
-constexpr size_t kTracksAtMost = net::RtpIngest::kMaxSources;
 
 }  // namespace
 
@@ -32,20 +31,23 @@ Error RtspPublish::begin(const std::vector<RtspAnnounced>& tracks, srtp::Control
             WEIR_TRY_ASSIGN(srtp_.back(), RtspSrtpReceiver::create(*announced.key, control));
         }
     }
-    std::vector<net::RtpIngestTrack> list;
     tracks_ = &tracks;
-    places_.clear();
     for (const RtspAnnounced& announced : tracks) {
-        const bool comes = announced.comes() && list.size() < kTracksAtMost;
-        places_.push_back(comes ? std::optional(list.size()) : std::nullopt);
-        if (comes) {
-            list.push_back(rtsp_ingest_track(announced.track));
-        }
         if (announced.udp) {
             announced.udp->set_owner(this);
         }
     }
-    stream_.describe(*this, describe_rtsp_tracks(list));
+    std::vector<RtspIncoming> incoming;
+    places_.assign(tracks.size(), std::nullopt);
+    for (const size_t index : choose_announced_tracks(tracks)) {
+        places_[index] = incoming.size();
+        incoming.push_back(rtsp_incoming(tracks[index].track));
+    }
+    stream_.describe(*this, number_rtsp_tracks(incoming));
+    std::vector<net::RtpIngestTrack> list;
+    for (RtspIncoming& each : incoming) {
+        list.push_back(std::move(each.setup));
+    }
     net::RtpIngestOptions options;
     options.b_frames = true;
     options.doubt_markers = true;

@@ -94,14 +94,21 @@ Error RtspPullRun::begin() {
         log::warn("source stream={}: not passed on: {}", log::token(stream->key().to_string()),
                   unused_);
     }
-    media::Description description = describe_rtsp_tracks(described_);
+    for (size_t i = 0; i < described_.size(); i++) {
+        described_[i].comes = session_.transport(i).has_value();
+    }
+    media::Description description = number_rtsp_tracks(described_);
     description.unused_tracks = unused_;
     stream->describe(run_.publisher(), std::move(description));
     net::RtpIngestOptions options;
     options.local_ssrc = random_u32(system_random()) | 1U;
     options.b_frames = true;
     options.doubt_markers = true;
-    ingest_ = std::make_unique<Ingest>(run_, *stream, std::move(described_), options);
+    std::vector<net::RtpIngestTrack> list;
+    for (RtspIncoming& each : described_) {
+        list.push_back(std::move(each.setup));
+    }
+    ingest_ = std::make_unique<Ingest>(run_, *stream, std::move(list), options);
     return {};
 }
 
@@ -263,7 +270,7 @@ Error RtspPullRun::set_up() {
     tracks_.resize(chosen.size());
     for (size_t i = 0; i < chosen.size(); i++) {
         const sdp::RtspTrack& track = description.tracks[chosen[i]];
-        described_.push_back(rtsp_ingest_track(track));
+        described_.push_back(rtsp_incoming(track));
         WEIR_TRY_ASSIGN(std::vector<rtsp::Transport> transports, offers(i));
         wanted.push_back({track.control, std::move(transports)});
     }

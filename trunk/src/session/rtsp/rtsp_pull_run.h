@@ -16,6 +16,7 @@
 #include "net/source/source_run.h"
 #include "net/source/source_url.h"
 #include "proto/rtsp/client_session.h"
+#include "session/rtsp/rtsp_ingest_track.h"
 
 namespace weir::io {
 class Deadline;
@@ -85,8 +86,8 @@ class RtspPullRun final : private io::EventHandler,
     rtsp::ClientSession session_;
     std::unique_ptr<io::TcpStream> stream_;
     std::optional<net::SourceUrl> redirected_;
-    std::string unused_;                          // tracks, for people
-    std::vector<net::RtpIngestTrack> described_;  // that are set up, until the ingest has them
+    std::string unused_;                   // tracks, for people
+    std::vector<RtspIncoming> described_;  // that were asked for, until the ingest has them
     std::vector<Track> tracks_;
     std::unique_ptr<Ingest> ingest_;
     bool begun_ = false;    // the server has agreed

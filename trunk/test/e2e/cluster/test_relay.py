@@ -14,11 +14,14 @@ import pytest
 
 from aio_peers import AioPeer, TONE_HZ, tone_of
 from flv import HttpFlv
+from hls import Viewer
 from media import Program, check_both, check_rising, modern_ffmpeg, play_ffmpeg, publisher, run
 from relays import SECRET, add_origin, ask, field, metric, node, pull, pulls
 from rtmp import RtmpPlayer
 from rtc import rtc_weir
+from srt import srt_url
 from test_api_schema import check
+from test_hls_tracks import publish_tracks
 from test_sources import nginx
 from weir import TOP, free_port, wait_until
 
@@ -369,3 +372,12 @@ def test_names_that_nobody_publishes_keep_nothing_from_others(new_weir, folder):
             reader.tags(0.5)
         for thread in threads:
             thread.join()
+
+def test_languages_of_a_transport_stream_come_along(new_weir, folder):
+    port = free_port()
+    a = node(new_weir, "a", more=f"srt_server {{ listen 127.0.0.1:{port}; }}").start()
+    b = node(new_weir, "b", a).start()
+    with publish_tracks(srt_url(port, "publish:live/cam"), folder):
+        a.wait_live("cam")
+        media = Viewer(b.http("/live/cam.m3u8")).multivariant.media
+        assert [each["LANGUAGE"] for each in media] == ["en", "de", "fr"], media

@@ -8,6 +8,7 @@ import pytest
 from browser import Browser
 from hls import Viewer
 from media import Program, modern_ffmpeg, play_ffmpeg
+from rtsp import rtsp_weir
 from srt import srt_url, srt_weir
 from weir import wait_until
 from web_players import PlayerPage, site
@@ -15,7 +16,7 @@ from web_players import PlayerPage, site
 TONES = {"eng": 300, "deu": 900, "fra": 2700}  # Hz, by language
 
 
-def publish_tracks(url, folder, kind="mpegts"):
+def publish_tracks(url, folder, kind="mpegts", more=()):
     """A picture with a key frame each second, and a tone for each language."""
     words = [modern_ffmpeg(), "-v", "error", "-nostdin", "-re", "-f", "lavfi", "-i", "testsrc=size=320x180:rate=25"]
     for hertz in TONES.values():
@@ -23,7 +24,7 @@ def publish_tracks(url, folder, kind="mpegts"):
     words += ["-map", "0:v"]
     for place, language in enumerate(TONES):
         words += ["-map", f"{place + 1}:a", f"-metadata:s:a:{place}", f"language={language}"]
-    words += ["-c:v", "libx264", "-preset", "ultrafast", "-g", "25", "-pix_fmt", "yuv420p", "-c:a", "aac", "-f", kind, url]
+    words += ["-c:v", "libx264", "-preset", "ultrafast", "-g", "25", "-pix_fmt", "yuv420p", "-c:a", "aac", *more, "-f", kind, url]
     return Program("tracks", words, folder)
 
 
@@ -81,6 +82,25 @@ def test_tracks_of_enhanced_rtmp_are_renditions(new_weir, folder):
             path = folder / f"{language}.mp4"
             viewer.record(path, 4)
             assert has_tone(path, language), language
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_tracks_of_rtsp_are_renditions(new_weir, folder, transport):
+    server = rtsp_weir(new_weir)
+    with publish_tracks(server.rtsp(), folder, "rtsp", ["-rtsp_transport", transport]):
+        server.wait_live()
+        url = server.http("/live/livestream.m3u8")
+        viewer = Viewer(url)
+        media = viewer.multivariant.media
+        assert len(media) == 3 and len({each["NAME"] for each in media}) == 3, media
+        for each, language in zip(media, TONES):
+            viewer.list_url, viewer.playlist = urllib.parse.urljoin(url, each["URI"]), None
+            path = folder / f"{language}.mp4"
+            viewer.record(path, 4)
+            assert has_tone(path, language), language
+        played = play_ffmpeg(server.rtsp(), folder, 3, suffix="mkv", name="plain")
+        assert played.streams() == {"video": ["h264"], "audio": ["aac"]}
+        assert has_tone(played.path, "eng")
 
 
 def goes_on(page):

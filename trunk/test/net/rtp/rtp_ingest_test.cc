@@ -1,9 +1,14 @@
 // Plain RTP of a camera, in memory: what comes into the stream.
 #include "net/rtp/rtp_ingest.h"
 
+#include <array>
+#include <map>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include "media/opus.h"
+#include "proto/flv/metadata.h"
 
 #include "test/support/rtp_media.h"
 #include "test/support/transport_stream.h"
@@ -49,7 +54,8 @@ class RtpIngestTest : public testing::Test, public stream::Publisher, stream::Pa
     void on_taken_over() override {}
 
     void on_packet(const media::PacketRef& packet, const stream::Configs*) override {
-        (packet->info().config                      ? configs_
+        (packet->info().kind == TrackKind::kData    ? data_
+         : packet->info().config                    ? configs_
          : packet->info().kind == TrackKind::kVideo ? video_
                                                     : audio_)
             .push_back(packet);
@@ -117,6 +123,7 @@ class RtpIngestTest : public testing::Test, public stream::Publisher, stream::Pa
     std::vector<media::PacketRef> configs_;
     std::vector<media::PacketRef> video_;
     std::vector<media::PacketRef> audio_;
+    std::vector<media::PacketRef> data_;
 };
 
 // I P b b P b b: the second frame is shown after the two that follow it.
@@ -281,6 +288,86 @@ TEST_F(RtpIngestTest, ATrackIsToldByWhereItsPacketsCame) {
     ASSERT_EQ(configs_.size(), 2U);
     EXPECT_EQ(payload(configs_[1]), media::opus::build_head(2));
     EXPECT_EQ(audio_[0]->info().audience, media::Audience::kEverybody);
+}
+
+class RtpAudioTracksTest : public RtpIngestTest {
+  protected:
+    // A video and three audio tracks, whose packets have the same type and SSRC.
+    RtpAudioTracksTest() {
+        for (const uint8_t number : {uint8_t{1}, uint8_t{2}}) {
+            tracks_.push_back(tracks_[1]);
+            tracks_.back().number = number;
+        }
+        start();
+    }
+
+    void sound(size_t track, uint8_t marker) {
+        rtp::Header fields;
+        fields.payload_type = kType + 1;
+        fields.ssrc = kAudioSsrc;
+        fields.sequence = next_[track]++;
+        fields.timestamp = fields.sequence * 960U;
+        std::array<uint8_t, rtp::kFixedHeaderSize + 3> packet{};
+        rtp::write_header(fields, packet.data());
+        packet[rtp::kFixedHeaderSize] = 0xFC;
+        packet[rtp::kFixedHeaderSize + 1] = marker;
+        ingest_->on_rtp(now_, packet, track);
+    }
+
+    std::vector<int> numbers(const std::vector<media::PacketRef>& packets) const {
+        std::vector<int> out;
+        for (const media::PacketRef& packet : packets) {
+            out.push_back(packet->info().track_id);
+        }
+        return out;
+    }
+
+    std::map<size_t, uint16_t> next_;
+};
+
+TEST_F(RtpAudioTracksTest, EachTrackHasItsNumber) {
+    for (uint8_t i = 0; i < 3; i++) {
+        for (const size_t track : {size_t{1}, size_t{2}, size_t{3}}) {
+            sound(track, static_cast<uint8_t>(16 * track + i));
+        }
+        pass(Millis(20));
+    }
+    EXPECT_EQ(numbers(configs_), (std::vector<int>{0, 1, 2}));
+    EXPECT_EQ(numbers(audio_), (std::vector<int>{0, 1, 2, 0, 1, 2, 0, 1, 2}));
+    for (const media::PacketRef& packet : audio_) {
+        EXPECT_EQ(packet->payload()[1] >> 4, packet->info().track_id + 1);
+    }
+}
+
+TEST_F(RtpAudioTracksTest, OtherNodesAreToldTheirLanguages) {
+    media::Description said;
+    said.audio_tracks = {{0, "en", {}}, {1, "fr", "Salle"}, {2, {}, {}}};
+    stream_.describe(*this, said);
+    for (const size_t track : {size_t{1}, size_t{2}, size_t{3}, size_t{1}}) {
+        sound(track, 1);
+    }
+    ASSERT_EQ(data_.size(), 1U);
+    EXPECT_EQ(flv::parse_metadata(data_[0]->body()).audio_tracks, said.audio_tracks);
+}
+
+TEST_F(RtpAudioTracksTest, TheDefaultTrackBeginsFirst) {
+    sound(3, 1);
+    sound(2, 1);
+    EXPECT_TRUE(audio_.empty());
+    pass(Millis(20));
+    sound(1, 1);
+    sound(2, 2);
+    EXPECT_EQ(numbers(audio_), (std::vector<int>{0, 1}));
+    EXPECT_EQ(stream_.default_audio(), 0);
+}
+
+TEST_F(RtpAudioTracksTest, ADefaultTrackThatNeverComesIsAwaitedForTwoSeconds) {
+    for (int i = 0; i < 150; i++) {
+        sound(2, 1);
+        pass(Millis(20));
+    }
+    EXPECT_EQ(stream_.default_audio(), 1);
+    EXPECT_EQ(audio_.size(), 50U);
 }
 
 TEST_F(RtpIngestTest, ASourceThatStartsAnewGoesOn) {

@@ -13,6 +13,7 @@
 #include "media/adts.h"
 #include "media/hevc.h"
 #include "media/opus.h"
+#include "proto/flv/metadata.h"
 
 #include "test/support/bit_writer.h"
 #include "test/support/codec_samples.h"
@@ -69,6 +70,8 @@ class TsIngestTest : public testing::Test, protected TsOutput {
             configs_.emplace_back(packet);
         } else if (packet->info().kind == TrackKind::kVideo) {
             video_.emplace_back(packet);
+        } else if (packet->info().metadata) {
+            metadata_.emplace_back(packet);
         } else {
             audio_.emplace_back(packet);
         }
@@ -116,6 +119,7 @@ class TsIngestTest : public testing::Test, protected TsOutput {
     std::vector<media::PacketRef> configs_;
     std::vector<media::PacketRef> video_;
     std::vector<media::PacketRef> audio_;
+    std::vector<media::PacketRef> metadata_;
     media::Description description_;
     uint8_t version_ = 0;
 };
@@ -378,6 +382,8 @@ TEST_F(TsIngestTest, MoreAudioTracksHaveNumbersAndLanguages) {
     const std::vector<media::AudioTrack> expected = {{0, "en", {}}, {1, "de", {}}, {2, {}, {}}};
     EXPECT_EQ(description_.audio_tracks, expected);
     EXPECT_EQ(description_.width, test::kSampleWidth);
+    ASSERT_FALSE(metadata_.empty()) << "for other nodes, which get packets only";
+    EXPECT_EQ(flv::parse_metadata(metadata_.back()->body()).audio_tracks, expected);
 }
 
 // PES packets have some hundred milliseconds of audio, of one track after the other.
@@ -425,6 +431,7 @@ TEST_F(TsIngestTest, ATrackKeepsItsNumberWhileOthersComeAndGo) {
     audio_tables({{0x103, "fra"}});
     EXPECT_EQ(number_of(0x103, 7), 0);
     EXPECT_TRUE(description_.audio_tracks.empty());
+    EXPECT_TRUE(flv::parse_metadata(metadata_.back()->body()).audio_tracks.empty());
 }
 
 TEST_F(TsIngestTest, ManyAudioTracksAreBounded) {

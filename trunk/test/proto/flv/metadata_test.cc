@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "proto/amf/amf0.h"
+#include "proto/flv/tag.h"
 
 namespace weir::flv {
 namespace {
@@ -52,6 +53,23 @@ TEST(MetadataTest, NamesTheAudioTracks) {
 TEST(MetadataTest, TheDefaultTrackNeedNotBeInTheMap) {
     EXPECT_THAT(said({{"1", track("fr", "")}}, "en").audio_tracks,
                 ElementsAre(AudioTrack{0, "en", "", true}, AudioTrack{1, "fr", ""}));
+}
+
+TEST(MetadataTest, WhatIsMadeSaysTheSame) {
+    media::Description description;
+    description.width = 640;
+    description.height = 360;
+    description.audio_tracks = {{0, "en", "Stadium"}, {1, "", ""}, {3, "pt-BR", ""}};
+    const auto packet = make_metadata(description, 7);
+    EXPECT_EQ(packet->time_ms(), 7);
+    const auto info = parse_tag_body(media::TrackKind::kData, packet->body());
+    ASSERT_TRUE(info);
+    EXPECT_TRUE(info->metadata && packet->info().metadata);
+    const media::Description read = parse_metadata(packet->body());
+    EXPECT_EQ(read.audio_tracks, description.audio_tracks);
+    EXPECT_EQ(read.width, 640U);
+    EXPECT_EQ(read.height, 360U);
+    EXPECT_THAT(parse_metadata(make_metadata({}, 0)->body()).audio_tracks, IsEmpty());
 }
 
 TEST(MetadataTest, WithoutAMapThereIsOneTrack) {

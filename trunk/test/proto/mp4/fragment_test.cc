@@ -3,8 +3,12 @@
 #include "proto/mp4/fragment.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -230,6 +234,29 @@ TEST(Mp4FragmentTest, RunsPointToTheirBytes) {
     ByteReader tfdt(fragment.subspan(all.find("tfdt") + 4));
     EXPECT_EQ(tfdt.u32(), 0x01000000U);
     EXPECT_EQ(tfdt.u64(), uint64_t{1} << 33);
+}
+
+// §8.3.2: what a tkhd says first, its flags, and its alternate_group.
+TEST(Mp4HeaderTest, OfSeveralAudioTracksTheFirstOneIsPlayed) {
+    const std::array tracks = {avc(), aac(), aac()};
+    Bytes several;
+    write_header(tracks, several);
+    Bytes one;
+    write_header(std::span(tracks).first(2), one);
+    const auto said = [](ByteSpan header) {
+        std::vector<std::pair<uint32_t, int>> out;
+        const std::string_view text = as_text(header);
+        for (size_t at = text.find("tkhd"); at != text.npos; at = text.find("tkhd", at + 1)) {
+            ByteReader reader(header.subspan(at + 4));
+            const uint32_t flags = reader.u32();
+            reader.skip(30);
+            out.emplace_back(flags, reader.u16());
+        }
+        return out;
+    };
+    using Said = std::pair<uint32_t, int>;
+    EXPECT_THAT(said(several), ElementsAre(Said{3, 0}, Said{3, 1}, Said{2, 1}));
+    EXPECT_THAT(said(one), ElementsAre(Said{3, 0}, Said{3, 0}));
 }
 
 }  // namespace

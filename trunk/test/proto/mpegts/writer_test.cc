@@ -1,11 +1,14 @@
 #include "proto/mpegts/writer.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <utility>
 
 #include <gtest/gtest.h>
 
+#include "media/opus.h"
 #include "proto/mpegts/es_writer.h"
 
 #include "test/support/codec_samples.h"
@@ -351,6 +354,34 @@ TEST_F(TsWriterTest, AnotherListOfStreamsIsANewVersion) {
     EXPECT_EQ(read.tracks[1].size(), 2U);
     EXPECT_EQ(read.units.size(), 4U);
     check_packets(out_);
+}
+
+// One packet has a PMT of nine streams, whatever their codecs are.
+TEST_F(TsWriterTest, LanguagesAreLeftOutWhereTablesWouldBeTooLong) {
+    const auto languages = [this](size_t count) {
+        EsWriter other(media::Codec::kOpus);
+        (void)other.set_config(media::opus::build_head(2));
+        std::vector<std::optional<StreamInfo>> list = {video_.stream()};
+        for (size_t i = 0; i < count; i++) {
+            list.push_back(other.stream());
+            list.back()->language = {'e', 'n', 'g'};
+        }
+        out_.clear();
+        writer_ = Writer();
+        set(list);
+        writer_.write_tables(out_);
+        // PAT and PMT, each in one packet, behind 4 bytes, flags and a pointer.
+        const auto packet = Packet::parse(ByteSpan(out_).subspan(kPacketSize)).value();
+        const ByteSpan section = packet.payload.subspan(1);
+        const size_t length = (section[1] & 0x0FU) << 8 | section[2];
+        const auto pmt = Pmt::parse(section.first(3 + length));
+        EXPECT_TRUE(pmt);
+        EXPECT_EQ(pmt.value_or(Pmt()).streams.size(), count + 1);
+        return std::ranges::count(pmt.value_or(Pmt()).streams, std::array{'e', 'n', 'g'},
+                                  &StreamInfo::language);
+    };
+    EXPECT_EQ(languages(8), 0);
+    EXPECT_EQ(languages(7), 7);
 }
 
 TEST_F(TsWriterTest, KeyFramesAreRandomAccessPoints) {

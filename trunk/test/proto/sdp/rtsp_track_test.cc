@@ -374,5 +374,21 @@ TEST(RtspTrackTest, CodecsOfTelephonyAreNotSupported) {
     }
 }
 
+TEST(RtspTrackTest, ALanguageAndANameAreRead) {
+    const auto parsed = RtspDescription::parse(
+        "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=cam\r\ni=of the session\r\nt=0 0\r\na=lang:fr\r\n"
+        "m=audio 0 RTP/AVP 0\r\ni=Le \"son\"\r\na=label:7\r\na=lang:ger\r\n"
+        "m=audio 0 RTP/AVP 0\r\na=label:7\r\n"
+        "m=audio 0 RTP/AVP 0\r\na=lang:und\r\na=title:Room\r\na=label:7\r\n");
+    ASSERT_TRUE(parsed.ok());
+    ASSERT_EQ(parsed->tracks.size(), 3U);
+    EXPECT_EQ(parsed->tracks[0].language, "de");
+    EXPECT_EQ(parsed->tracks[0].name, "Le son");
+    EXPECT_EQ(parsed->tracks[1].language, "fr");
+    EXPECT_EQ(parsed->tracks[1].name, "7");
+    EXPECT_EQ(parsed->tracks[2].language, "");
+    EXPECT_EQ(parsed->tracks[2].name, "Room");
+}
+
 }  // namespace
 }  // namespace weir::sdp

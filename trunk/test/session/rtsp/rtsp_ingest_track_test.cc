@@ -30,6 +30,67 @@ TEST(RtspIngestTrackTest, TakesTheFirstVideoAndTheFirstAudio) {
     EXPECT_EQ(choose_rtsp_tracks(parse(kPcma)).value(), (std::vector<size_t>{0}));
 }
 
+const std::string kAac =
+    "m=audio 0 RTP/AVP 97\r\na=rtpmap:97 mpeg4-generic/48000/2\r\n"
+    "a=fmtp:97 mode=AAC-hbr;config=1190;sizelength=13;indexlength=3;indexdeltalength=3\r\n";
+
+TEST(RtspIngestTrackTest, TakesAllAudioThatCanBeOneOfSeveral) {
+    EXPECT_EQ(choose_rtsp_tracks(parse(kH264 + kAac + kHevc + kAac)).value(),
+              (std::vector<size_t>{0, 1, 3}));
+    EXPECT_EQ(choose_rtsp_tracks(parse(kH264 + kPcma + kAac)).value(),
+              (std::vector<size_t>{0, 1, 2}));
+    EXPECT_EQ(choose_rtsp_tracks(parse(kH264 + kAac + kPcma)).value(), (std::vector<size_t>{0, 1}))
+        << "G.711 has no name in Enhanced RTMP";
+    EXPECT_EQ(choose_rtsp_tracks(parse(kH264 + kAac + kSpeaker + kAac)).value(),
+              (std::vector<size_t>{0, 1, 3}));
+}
+
+TEST(RtspIngestTrackTest, TwentyAudioTracksAreBounded) {
+    std::string many = kH264;
+    for (int i = 0; i < 20; i++) {
+        many += kAac;
+    }
+    const sdp::RtspDescription description = parse(many);
+    const std::vector<size_t> chosen = choose_rtsp_tracks(description).value();
+    EXPECT_EQ(chosen.size(), 1 + media::Description::kMaxAudioTracks);
+    std::vector<RtspAnnounced> announced;
+    for (const sdp::RtspTrack& track : description.tracks) {
+        announced.push_back({track, rtsp::Transport(), nullptr});
+    }
+    EXPECT_EQ(choose_announced_tracks(announced), chosen);
+    EXPECT_LE(chosen.size(), net::RtpIngest::kMaxSources);
+}
+
+TEST(RtspIngestTrackTest, OfAPublisherTracksThatAreNotSetUpDoNotCount) {
+    std::vector<RtspAnnounced> announced;
+    for (const sdp::RtspTrack& track : parse(kH264 + kAac + kAac + kH264).tracks) {
+        announced.push_back({track, rtsp::Transport(), nullptr});
+    }
+    EXPECT_EQ(choose_announced_tracks(announced), (std::vector<size_t>{0, 1, 2}));
+    announced[1].transport.reset();
+    EXPECT_EQ(choose_announced_tracks(announced), (std::vector<size_t>{0, 2}));
+}
+
+TEST(RtspIngestTrackTest, AudioTracksHaveNumbersLanguagesAndNames) {
+    const sdp::RtspDescription description =
+        parse(kH264 + kAac + "a=lang:eng\r\n" + kAac + "i=Kommentar\r\na=lang:de-AT\r\n" + kAac);
+    std::vector<RtspIncoming> tracks;
+    const std::vector<size_t> chosen = choose_rtsp_tracks(description).value();
+    for (const size_t index : chosen) {
+        tracks.push_back(rtsp_incoming(description.tracks[index]));
+    }
+    using Tracks = std::vector<media::AudioTrack>;
+    EXPECT_EQ(number_rtsp_tracks(tracks).audio_tracks,
+              (Tracks{{0, "en", {}}, {1, "de-AT", "Kommentar"}, {2, {}, {}}}));
+    EXPECT_EQ(tracks[3].setup.number, 2);
+    tracks[1].comes = false;  // its SETUP was refused
+    EXPECT_EQ(number_rtsp_tracks(tracks).audio_tracks,
+              (Tracks{{0, "de-AT", "Kommentar"}, {1, {}, {}}}));
+    EXPECT_EQ(tracks[1].setup.number, 2);
+    tracks[2].comes = false;
+    EXPECT_TRUE(number_rtsp_tracks(tracks).audio_tracks.empty()) << "one: nothing to choose";
+}
+
 TEST(RtspIngestTrackTest, TakesALoudspeakerOnlyWhereThereIsNothingElse) {
     EXPECT_EQ(choose_rtsp_tracks(parse(kH264 + kSpeaker + kPcma)).value(),
               (std::vector<size_t>{0, 2}));
