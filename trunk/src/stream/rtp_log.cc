@@ -85,9 +85,7 @@ void RtpLog::end_frame() {
         start_.reset();
     }
     trim();
-    if (listener_) {
-        listener_->on_log_change();
-    }
+    wake_listener();
 }
 
 void RtpLog::note_time(uint8_t track, int64_t time_ms) {
@@ -102,9 +100,7 @@ void RtpLog::forget_start() {
     if (start_) {
         start_.reset();
         trim();
-        if (listener_) {
-            listener_->on_log_change();
-        }
+        wake_listener();
     }
 }
 

@@ -90,6 +90,13 @@ class RtpLog : private Counted<RtpLog> {
     // it): what is written until then is that old.
     void note_coming(uint8_t track, int64_t time_ms) { note_time(track, time_ms); }
 
+    // The listener is told, though nothing was written.
+    void wake_listener() {
+        if (listener_) {
+            listener_->on_log_change();
+        }
+    }
+
     // No place to begin until the next start.
     void forget_start();
 

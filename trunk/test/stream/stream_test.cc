@@ -86,7 +86,8 @@ class FakeMuxer final : public Muxer {
 
 class StreamTest : public testing::Test {
   protected:
-    StreamTest() {
+    explicit StreamTest(uint64_t gop_cap_bytes = 10'000)
+        : stream_({std::string(kDefaultVhost), "live", "a"}, StreamOptions{gop_cap_bytes}, began_) {
         stream_.attach(muxer_);
         begin(publisher_);
     }
@@ -143,8 +144,14 @@ class StreamTest : public testing::Test {
     uint32_t marker_ = 0;
     FakePublisher publisher_;
     FakePublisher* current_ = nullptr;
-    Stream stream_{{std::string(kDefaultVhost), "live", "a"}, StreamOptions{10'000}, began_};
+    Stream stream_;
     FakeMuxer muxer_;
+};
+
+// Whose GOPs are kept, however large.
+class StreamOfAnyGopTest : public StreamTest {
+  protected:
+    StreamOfAnyGopTest() : StreamTest(StreamOptions().gop_cap_bytes) {}
 };
 
 TEST_F(StreamTest, AKeyFrameIsWherePlayersStart) {
@@ -480,6 +487,26 @@ TEST_F(StreamTest, EarlyAudioHoldsNothingOfTheLogs) {
     EXPECT_TRUE(muxer_.configs.at(0)->has_own_body());
     const ByteSpan body = muxer_.configs.at(0)->body();
     EXPECT_EQ(Bytes(body.begin(), body.end()), test::aac_frame(51));
+}
+
+TEST_F(StreamOfAnyGopTest, EarlyAudioOfTheDefaultTrackIsKeptWhereThatOfAllIsTooMuch) {
+    send(kAudio, test::aac_header());
+    send(kAudio, test::aac_multitrack(1, true, 1));
+    key();
+    audio();
+    const uint32_t late = clock();
+    for (int i = 0; i < 3; i++) {
+        audio();
+        Bytes large = test::aac_multitrack(1, false, 2);
+        large.resize(Stream::kMaxEarlyBytes / 2);
+        send(kAudio, std::move(large));
+    }
+    stream_.publish(publisher_, test::packet(kVideo, late + 10, test::avc_frame(true, 9)), now_);
+    std::vector<int> tracks;
+    for (const media::PacketRef& each : muxer_.configs) {
+        tracks.push_back(each->info().track_id);
+    }
+    EXPECT_THAT(tracks, ElementsAre(0, 1, 0, 0, 0)) << "both configurations, and the frames of one";
 }
 
 TEST_F(StreamTest, AGopThatIsOverHoldsNoBlockOfALog) {

@@ -1,6 +1,7 @@
 // Writes a stream's packets into the RtpLog that all RTP players of one profile read. Never yields.
 #pragma once
 
+#include "base/clock.h"
 #include "net/rtp/rtp_cutter.h"
 #include "stream/muxer.h"
 #include "stream/rtp_log.h"
@@ -14,11 +15,15 @@ class RtpLogWriter : public stream::PacketSink, public RtpCutter {
 
     media::Audience audience() const final { return profile().audience; }
 
-    void on_packet(const media::PacketRef& packet, const stream::Configs* start) final {
+    void on_packet(const media::PacketRef& packet, const stream::Configs* start) override {
         cut(packet, start);
     }
 
-    void on_start_lost(stream::StartLost) final {
+    // Writes what was held back until `now`. Returns when more is due; MonoTime::max(): nothing is
+    // held back. The pump asks for it each time that the log wakes it.
+    virtual MonoTime release(MonoTime /*now*/) { return MonoTime::max(); }
+
+    void on_start_lost(stream::StartLost) override {
         forget_refusal();
         log_.forget_start();
     }

@@ -9,6 +9,11 @@
 #include "stream/stream.h"
 
 namespace weir::net {
+namespace {
+
+constexpr Micros kLeastWait{1'000};  // for what its writer holds back
+
+}  // namespace
 
 RtpPump::RtpPump(stream::Stream& stream,
                  const RtpPumpOptions& options,
@@ -130,6 +135,7 @@ void RtpPump::look(MonoTime now) {
 
 void RtpPump::run() {
     while (!io::interrupted() && !idle()) {
+        const MonoTime held_until = writer_->release(MonoClock::now());
         woken_ = false;
         for (Place place : {Place::kBlocked, Place::kPaced, Place::kFlowing}) {
             if (!serve(place)) {
@@ -144,8 +150,9 @@ void RtpPump::run() {
             continue;
         }
         const bool held_back = !list(Place::kPaced).empty() || !list(Place::kBlocked).empty();
-        const Micros wait =
+        const Micros tick =
             std::min(held_back ? kPaceTick : kLookPeriod, std::max(next_look_ - now, kPaceTick));
+        const Micros wait = std::min(tick, std::max(held_until - now, kLeastWait));
         if (signal_.wait_until(io::Deadline::after(wait)).code() == ErrorCode::kInterrupted) {
             return;
         }

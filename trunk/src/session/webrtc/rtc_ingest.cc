@@ -37,10 +37,14 @@ std::vector<net::RtpIngestTrack> tracks_of(const std::vector<const sdp::Negotiat
     return tracks;
 }
 
-net::RtpIngestOptions ingest_options(const RtcIngestOptions& options) {
+// Who sends simulcast is a browser, whose markers are right.
+net::RtpIngestOptions ingest_options(const std::vector<const sdp::NegotiatedMedia*>& media,
+                                     const RtcIngestOptions& options) {
     net::RtpIngestOptions plain;
     plain.local_ssrc = options.local_ssrc;
     plain.audio_audience = media::Audience::kWebRtc;
+    plain.doubt_markers = std::ranges::all_of(
+        media, [](const sdp::NegotiatedMedia* each) { return each->rids.empty(); });
     return plain;
 }
 
@@ -101,7 +105,7 @@ RtcIngest::RtcIngest(stream::Stream& stream,
                      const stream::Publisher& publisher,
                      const std::vector<const sdp::NegotiatedMedia*>& media,
                      const RtcIngestOptions& options)
-    : RtpIngest(stream, publisher, tracks_of(media), ingest_options(options)),
+    : RtpIngest(stream, publisher, tracks_of(media), ingest_options(media, options)),
       rtc_options_(options) {
     bool remb = false;
     bool twcc = false;
@@ -413,8 +417,12 @@ media::PacketRef RtcIngest::publish(MonoTime now, Ref<media::MediaPacket> packet
 // ---- feedback ----
 
 // Layers that nobody needs, or that have stopped, are not asked; key frames from time to time are
-// for those who cannot ask, who get the main layer.
+// for those who cannot ask, who get the main layer. A first picture that is held may be the key
+// frame.
 bool RtcIngest::asks_for_key(const RtcSource& source) const {
+    if (source.depacketizer->holds_frame()) {
+        return false;
+    }
     return !main_layer_ || is_main(source) ||
            (source.key_frames.wanted() && source.is_flowing(last_media()));
 }

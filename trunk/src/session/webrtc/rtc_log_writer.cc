@@ -23,6 +23,45 @@ constinit const net::RtpProfile kRtcProfile = {
     .video_layers = kMaxLayers,
 };
 
+void RtcLogWriter::on_packet(const media::PacketRef& packet, const stream::Configs* start) {
+    const MonoTime now = MonoClock::now();
+    if (stream_ == nullptr || late_audio_.push(now, packet, start)) {
+        RtpLogWriter::on_packet(packet, start);
+    } else if (write_due(now) != MonoTime::max()) {
+        log().wake_listener();  // the pump asks when it is due
+    }
+}
+
+void RtcLogWriter::write_held() {
+    const net::LateAudio::Held held = late_audio_.pop();
+    RtpLogWriter::on_packet(held.packet, held.start ? &*held.start : nullptr);
+}
+
+// Returns when more is due.
+MonoTime RtcLogWriter::write_due(MonoTime now) {
+    MonoTime due = late_audio_.next_due(now);
+    for (; due <= now; due = late_audio_.next_due(now)) {
+        write_held();
+    }
+    return due;
+}
+
+MonoTime RtcLogWriter::release(MonoTime now) {
+    late_audio_.release();
+    return write_due(now);
+}
+
+// Nobody may begin at what came before, so it goes before.
+void RtcLogWriter::on_start_lost(stream::StartLost why) {
+    while (late_audio_.holds()) {
+        write_held();
+    }
+    if (why == stream::StartLost::kPublisherGone) {
+        late_audio_.restart();
+    }
+    RtpLogWriter::on_start_lost(why);
+}
+
 // At each start: it may have another publisher by now.
 void RtcLogWriter::on_start() {
     if (stream_ == nullptr) {

@@ -1,5 +1,6 @@
-// A stream's packets as WebRTC takes them: an RtpLogWriter with simulcast layers, and with audio
-// made Opus where its codec is one that browsers do not take.
+// A stream's packets as WebRTC takes them: an RtpLogWriter with simulcast layers, with audio made
+// Opus where its codec is one that browsers do not take, and with video that waits for audio that
+// comes late (LateAudio).
 #pragma once
 
 #include <memory>
@@ -7,6 +8,7 @@
 
 #include "base/object_count.h"
 #include "net/rtp/audio_bridge.h"
+#include "net/rtp/late_audio.h"
 #include "net/rtp/rtp_log_writer.h"
 #include "session/webrtc/rtc_layers.h"
 #include "stream/stream.h"
@@ -37,10 +39,20 @@ class RtcLogWriter final : public net::RtpLogWriter, private Counted<RtcLogWrite
 
     const RtcLayers& layers() const { return layers_; }
 
-    // Whose layers these are; without it there is no simulcast. It must outlive this.
+    // Whose layers these are, and whose clock is ours; without it there is no simulcast, and late
+    // audio is not waited for. It must outlive this.
     void set_stream(const stream::Stream& stream) { stream_ = &stream; }
 
+    // What was published so far is held until release(): LateAudio::gather().
+    void gather() { late_audio_.gather(); }
+
+    void on_packet(const media::PacketRef& packet, const stream::Configs* start) override;
+    void on_start_lost(stream::StartLost why) override;
+    MonoTime release(MonoTime now) override;
+
   private:
+    void write_held();
+    MonoTime write_due(MonoTime now);
     void on_start() override;
     void on_video_frame(uint8_t layer, const media::MediaPacket& packet) override;
     void on_audio_config(const media::MediaPacket& packet) override;
@@ -52,6 +64,7 @@ class RtcLogWriter final : public net::RtpLogWriter, private Counted<RtcLogWrite
     std::string name_;
     const stream::Stream* stream_ = nullptr;
     RtcLayers layers_;
+    net::LateAudio late_audio_;
     std::unique_ptr<net::AudioBridge> bridge_;
     Bytes bridged_config_;
     bool audio_starts_ = false;  // there is no video: any audio is where a player may begin

@@ -19,7 +19,9 @@ class RtcPump final : public net::RtpPump, private Counted<RtcPump> {
             const net::RtpPumpOptions& options,
             io::WorkerPool* workers,
             int64_t opus_bits_per_second)
-        : RtpPump(stream, options, make_writer(stream, workers, opus_bits_per_second)) {}
+        : RtpPump(stream, options, make_writer(stream, workers, opus_bits_per_second)) {
+        writer().release(MonoClock::now());
+    }
 
     RtcLogWriter& writer() { return static_cast<RtcLogWriter&>(RtpPump::writer()); }
 
@@ -34,6 +36,7 @@ class RtcPump final : public net::RtpPump, private Counted<RtcPump> {
         auto writer =
             std::make_unique<RtcLogWriter>(workers, opus_bits_per_second, stream.key().to_string());
         writer->set_stream(stream);
+        writer->gather();  // the whole GOP tells how late the audio is
         return writer;
     }
 };

@@ -107,6 +107,35 @@ TEST_F(RtpPumpTurnsTest, APlayerWithMuchToSendLetsOthersHaveTheirTurns) {
     EXPECT_GE(other.turns, 20);
 }
 
+// Its packets are due one after the other.
+class HoldingWriter final : public RtpLogWriter {
+  public:
+    using RtpLogWriter::RtpLogWriter;
+
+    MonoTime release(MonoTime now) override {
+        if (now >= due && ++released < 5) {
+            due = now + Millis(20);
+        }
+        return released < 5 ? due : MonoTime::max();
+    }
+
+    int released = 0;
+    MonoTime due{};
+};
+
+TEST_F(RtpPumpTurnsTest, WhatItsWriterHoldsBackGoesOutWhenItIsDueAlthoughNothingNewComes) {
+    auto writer = std::make_unique<HoldingWriter>(profile_);
+    const HoldingWriter& holding = *writer;
+    pump_->release();
+    pump_ = std::make_unique<RtpPump>(stream_, RtpPumpOptions(), std::move(writer));
+    pump_->hold();
+    const MonoTime begin = MonoClock::now();
+    run();
+    ASSERT_TRUE(io::eventually([&] { return holding.released == 5; }));
+    EXPECT_GE(MonoClock::now() - begin, Millis(80));
+    EXPECT_LT(MonoClock::now() - begin, Seconds(2)) << "each would wait for a look";
+}
+
 TEST_F(RtpPumpTurnsTest, WhoIsHeldBackIsAskedAgainAlsoWhenNothingNewComes) {
     FakePlayer paced(*pump_, turns_, 'p');
     FakePlayer blocked(*pump_, turns_, 'b');

@@ -295,6 +295,44 @@ TEST_F(RtcIngestTest, CleanPathGivesEveryFrameWithItsConfiguration) {
     }
 }
 
+// RFC 6184 §5.1: a receiver must not rely on the marker.
+TEST_F(RtcIngestTest, PicturesOfSlicesWithAMarkerOnEachPacketAreWhole) {
+    start({});
+    for (uint32_t number = 0; number < 20; number++) {
+        const Picture picture = number == 0 ? Picture::kKey : Picture::kReferenced;
+        Bytes rest = h264_nal(picture, 100 + number, 90);
+        rest[1] = 0x26;  // it does not begin at the first macroblock
+        const Bytes first = h264_nal(picture, number, 100);
+        frames_.push_back(test::nal_frame({first, rest}));
+        for (Bytes& packet : camera_.packets(test::nal_frame({first}), video_time())) {
+            publisher_->on_rtp(now_, packet);  // the configuration, too; the last has the marker
+        }
+        publisher_->on_rtp(now_, camera_.packet(rest, video_time(), true));
+        now_ += Millis(40);
+    }
+    frames_.pop_back();  // it waits for the next
+    EXPECT_EQ(record_.video, frames_);
+    EXPECT_EQ(publisher_->stats().dropped_frames, 0U);
+    EXPECT_EQ(publisher_->stats().key_requests, 0U);
+}
+
+TEST_F(RtcIngestTest, OfAnHonestSourceTheFirstPictureWaitsForAMomentAndOthersDoNot) {
+    start({});
+    send_video();
+    deliver();
+    EXPECT_EQ(record_.video.size(), 0U);
+    now_ += RtcIngest::kMaxHeld;
+    deliver();
+    EXPECT_EQ(record_.video, frames_);
+    EXPECT_EQ(publisher_->stats().key_requests, 0U) << "it is the key frame";
+    for (int i = 0; i < 10; i++) {
+        now_ += Millis(40);
+        send_video();
+        deliver();
+        EXPECT_EQ(record_.video, frames_);
+    }
+}
+
 TEST_F(RtcIngestTest, LossIsRepairedByRetransmission) {
     for (double loss : {0.05, 0.2}) {
         for (bool named : {true, false}) {

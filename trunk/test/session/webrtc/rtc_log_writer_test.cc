@@ -217,6 +217,56 @@ TEST_F(RtcLogWriterTest, AudioAloneMayBeginAnywhere) {
     }
 }
 
+// Audio that comes 300 ms behind its video; more of both are in late_audio_test.cc.
+class RtcLateAudioTest : public RtcLogWriterTest {
+  protected:
+    RtcLateAudioTest() {
+        muxer_.set_stream(stream_);
+        publisher_->config();
+        for (int i = 0; i < 20; i++) {
+            both(i == 0 ? Picture::kKey : Picture::kReferenced);
+        }
+    }
+
+    void both(Picture picture) {
+        publisher_->video(picture, 100);
+        publisher_->clock_ms -= 300;
+        publisher_->opus();
+        publisher_->clock_ms += 300;
+        publisher_->pass(40);
+    }
+};
+
+TEST_F(RtcLateAudioTest, VideoWaitsForIt) {
+    const size_t all = publisher_->frames.size();
+    EXPECT_LE(payloads(kRtpVideoTrack).size(), all - 300 / 40);
+    const MonoTime due = muxer_.release(MonoClock::now());
+    EXPECT_LE(due, MonoClock::now() + Millis(300));
+    EXPECT_EQ(muxer_.release(MonoClock::now() + Millis(300)), MonoTime::max());
+    EXPECT_EQ(frames(Codec::kH264, kRtpVideoTrack).size(), all);
+    EXPECT_EQ(payloads(kRtpAudioTrack).size(), publisher_->sounds.size());
+}
+
+TEST_F(RtcLateAudioTest, NothingWaitsAnyLongerWhenThePublisherLeaves) {
+    const size_t all = publisher_->frames.size();
+    both(Picture::kKey);
+    publisher_->end();
+    EXPECT_EQ(frames(Codec::kH264, kRtpVideoTrack).size(), all + 1);
+    EXPECT_FALSE(log().has_start()) << "the key frame that waited is none";
+    publish();
+    publisher_->config();
+    const uint64_t head = log().head();
+    publisher_->video(Picture::kKey, 100);
+    EXPECT_GT(log().head(), head) << "the next publisher's audio is not late yet";
+}
+
+TEST_F(RtcLateAudioTest, APlayerMayBeginAtAKeyFrameThatHasWaited) {
+    both(Picture::kKey);
+    const uint64_t before = log().start();
+    muxer_.release(MonoClock::now() + Millis(300));
+    EXPECT_GT(log().start(), before);
+}
+
 TEST_F(RtcLogWriterTest, AudioThatOnlyWorkersCanMakeIsLeftOutWithoutThem) {
     publisher_->config();
     publisher_->video(Picture::kKey);
