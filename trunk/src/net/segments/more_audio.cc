@@ -187,13 +187,16 @@ void MoreAudio::decide(const media::Description& said,
     }
 }
 
-void MoreAudio::write_track(Track& track,
-                            int64_t start_ms,
-                            std::optional<int64_t> until_ms,
-                            Bytes& out) {
-    const auto end = std::ranges::find_if(track.frames, [&](const PartFrame& frame) {
+void MoreAudio::write_track(
+    Track& track, int64_t start_ms, bool last, std::optional<int64_t> until_ms, Bytes& out) {
+    const auto until = std::ranges::find_if(track.frames, [&](const PartFrame& frame) {
         return until_ms && frame.packet->time_ms() >= *until_ms;
     });
+    const auto came = until - track.frames.begin();
+    const auto end =
+        last ? until
+             : track.frames.begin() +
+                   static_cast<std::ptrdiff_t>(track.reserve.take(static_cast<size_t>(came)));
     std::vector<mp4::SampleView> samples;
     size_t bytes = 0;
     for (auto at = track.frames.begin(); at != end; ++at) {
@@ -220,7 +223,10 @@ void MoreAudio::write_track(Track& track,
     track.bytes -= std::min<uint64_t>(bytes, track.bytes);
 }
 
-std::vector<Bytes> MoreAudio::write(int64_t start_ms, bool first, std::optional<int64_t> until_ms) {
+std::vector<Bytes> MoreAudio::write(int64_t start_ms,
+                                    bool first,
+                                    bool last,
+                                    std::optional<int64_t> until_ms) {
     std::vector<Bytes> out;
     for (Track& track : tracks_) {
         if (track.fragment_id == 0) {
@@ -230,7 +236,7 @@ std::vector<Bytes> MoreAudio::write(int64_t start_ms, bool first, std::optional<
         if (first) {
             mp4::write_segment_type(out.back());
         }
-        write_track(track, start_ms, until_ms, out.back());
+        write_track(track, start_ms, last, until_ms, out.back());
     }
     return out;
 }
@@ -241,6 +247,7 @@ void MoreAudio::restart(int64_t time_ms) {
     for (Track& track : tracks_) {
         track.format.reset();
         track.fragment_id = 0;
+        track.reserve.reset();
         track.chain.restart(time_ms);
     }
 }

@@ -5,8 +5,8 @@
 // segmenter decides which of them a format has, and asks wants_change() whether that is still so:
 // one came later, has another configuration, or brought nothing for two seconds. So that a source
 // cannot cut segments again and again, a few changes in an hour are granted, and then only those
-// tracks are there that the format has. A part in which a track has no frame says so in a fragment
-// without one. Never yields.
+// tracks are there that the format has. A part of a track that brought nothing has a fragment
+// without a sample; of one that comes in bursts there is none (PartReserve). Never yields.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,7 @@
 #include "media/description.h"
 #include "media/packet.h"
 #include "net/segments/audio_chain.h"
+#include "net/segments/part_reserve.h"
 #include "net/segments/part_writer.h"
 #include "net/segments/segment.h"
 #include "proto/mp4/track.h"
@@ -58,8 +59,12 @@ class MoreAudio {
                 SegmentFormat& format);
 
     // The bytes of each track of the format for a part that begins at `start_ms`. `first`: of its
-    // segment. `until_ms`: later frames are of the next part; nothing: all that came go along.
-    std::vector<Bytes> write(int64_t start_ms, bool first, std::optional<int64_t> until_ms);
+    // segment. `last`: of the format, so all that came go along; else those that PartReserve takes.
+    // `until_ms`: later frames are of the next part; nothing: none are.
+    std::vector<Bytes> write(int64_t start_ms,
+                             bool first,
+                             bool last,
+                             std::optional<int64_t> until_ms);
 
     // Another format begins, at that time.
     void restart(int64_t time_ms);
@@ -78,6 +83,7 @@ class MoreAudio {
         int64_t last_ms = 0;  // of its newest frame
         std::vector<PartFrame> frames;
         uint64_t bytes = 0;  // of these
+        PartReserve reserve;
         AudioChain chain;
         uint64_t next_ticks = 0;           // where its newest part ends
         std::optional<mp4::Track> format;  // as the format has it; nothing: it does not
@@ -87,7 +93,8 @@ class MoreAudio {
 
     Track* track_of(const media::PacketInfo& info);
     bool is_usable(const Track& track, int64_t now_ms) const;
-    void write_track(Track& track, int64_t start_ms, std::optional<int64_t> until_ms, Bytes& out);
+    void write_track(
+        Track& track, int64_t start_ms, bool last, std::optional<int64_t> until_ms, Bytes& out);
 
     std::vector<Track> tracks_;  // by id
     bool decided_ = false;
