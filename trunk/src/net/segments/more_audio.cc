@@ -224,10 +224,15 @@ std::vector<PartTrack> MoreAudio::part_tracks() const {
     return out;
 }
 
-std::vector<PartFrame> MoreAudio::take_frames(Track& track, std::optional<int64_t> until_ms) {
+size_t MoreAudio::frames_until(const Track& track, std::optional<int64_t> until_ms) {
     const auto end = std::ranges::find_if(track.frames, [&](const PartFrame& frame) {
         return until_ms && frame.packet->time_ms() >= *until_ms;
     });
+    return static_cast<size_t>(end - track.frames.begin());
+}
+
+std::vector<PartFrame> MoreAudio::take_frames(Track& track, size_t count) {
+    const auto end = track.frames.begin() + static_cast<std::ptrdiff_t>(count);
     std::vector<PartFrame> out(std::make_move_iterator(track.frames.begin()),
                                std::make_move_iterator(end));
     track.frames.erase(track.frames.begin(), end);
@@ -242,17 +247,17 @@ std::vector<std::vector<PartFrame>> MoreAudio::take_frames(std::optional<int64_t
     std::vector<std::vector<PartFrame>> out;
     for (Track& track : tracks_) {
         if (track.fragment_id != 0) {
-            out.push_back(take_frames(track, until_ms));
+            out.push_back(take_frames(track, frames_until(track, until_ms)));
         }
     }
     return out;
 }
 
-void MoreAudio::write_track(Track& track,
-                            int64_t start_ms,
-                            std::optional<int64_t> until_ms,
-                            Bytes& out) {
-    const std::vector<PartFrame> frames = take_frames(track, until_ms);
+void MoreAudio::write_track(
+    Track& track, int64_t start_ms, bool last, std::optional<int64_t> until_ms, Bytes& out) {
+    const size_t came = frames_until(track, until_ms);
+    const std::vector<PartFrame> frames =
+        take_frames(track, last ? came : track.reserve.take(came));
     std::vector<mp4::SampleView> samples;
     size_t bytes = 0;
     for (const PartFrame& frame : frames) {
@@ -276,7 +281,10 @@ void MoreAudio::write_track(Track& track,
     mp4::write_fragment(number_, {&run, 1}, out);
 }
 
-std::vector<Bytes> MoreAudio::write(int64_t start_ms, bool first, std::optional<int64_t> until_ms) {
+std::vector<Bytes> MoreAudio::write(int64_t start_ms,
+                                    bool first,
+                                    bool last,
+                                    std::optional<int64_t> until_ms) {
     std::vector<Bytes> out;
     for (Track& track : tracks_) {
         if (track.fragment_id == 0) {
@@ -286,7 +294,7 @@ std::vector<Bytes> MoreAudio::write(int64_t start_ms, bool first, std::optional<
         if (first) {
             mp4::write_segment_type(out.back());
         }
-        write_track(track, start_ms, until_ms, out.back());
+        write_track(track, start_ms, last, until_ms, out.back());
     }
     return out;
 }
@@ -297,6 +305,7 @@ void MoreAudio::restart(int64_t time_ms) {
     for (Track& track : tracks_) {
         track.format.reset();
         track.fragment_id = 0;
+        track.reserve.reset();
         track.chain.restart(time_ms);
     }
 }

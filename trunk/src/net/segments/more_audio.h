@@ -6,10 +6,11 @@
 // configuration. So that a source cannot cut segments again and again, a few changes in an hour are
 // granted, and then only those tracks are there that the format has.
 //
-// Renditions have the codec of the default track. Each has bytes of its own, a part in which it has
-// no frame says so in a fragment without one, and one that brings nothing for two seconds is
-// another change. In a file that has all tracks, each has the codec that it has, and a pause is no
-// change; its frames are given to the writer of the file. Never yields.
+// Renditions have the codec of the default track. Each has bytes of its own. A part in which one
+// brought nothing has a fragment without a sample; of one that comes in bursts there is none
+// (PartReserve). One that brings nothing for two seconds is another change. In a file that has all
+// tracks, each has the codec that it has, and a pause is no change; its frames are given to the
+// writer of the file. Never yields.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +22,7 @@
 #include "media/description.h"
 #include "media/packet.h"
 #include "net/segments/audio_chain.h"
+#include "net/segments/part_reserve.h"
 #include "net/segments/part_writer.h"
 #include "net/segments/segment.h"
 #include "proto/mp4/track.h"
@@ -70,8 +72,12 @@ class MoreAudio {
     std::vector<PartTrack> part_tracks() const;
 
     // The bytes of each track of the format for a part that begins at `start_ms`. `first`: of its
-    // segment. `until_ms`: later frames are of the next part; nothing: all that came go along.
-    std::vector<Bytes> write(int64_t start_ms, bool first, std::optional<int64_t> until_ms);
+    // segment. `last`: of the format, so all that came go along; else those that PartReserve takes.
+    // `until_ms`: later frames are of the next part; nothing: none are.
+    std::vector<Bytes> write(int64_t start_ms,
+                             bool first,
+                             bool last,
+                             std::optional<int64_t> until_ms);
 
     // The frames of each track of the format for a part, for a writer that has part_tracks().
     std::vector<std::vector<PartFrame>> take_frames(std::optional<int64_t> until_ms);
@@ -93,6 +99,7 @@ class MoreAudio {
         int64_t last_ms = 0;  // of its newest frame
         std::vector<PartFrame> frames;
         uint64_t bytes = 0;  // of these
+        PartReserve reserve;
         AudioChain chain;
         uint64_t next_ticks = 0;           // where its newest part ends
         std::optional<mp4::Track> format;  // as the format has it; nothing: it does not
@@ -104,8 +111,10 @@ class MoreAudio {
     Track* track_of(const media::PacketInfo& info);
     bool fits(const Track& track) const;
     bool is_usable(const Track& track, int64_t now_ms) const;
-    static std::vector<PartFrame> take_frames(Track& track, std::optional<int64_t> until_ms);
-    void write_track(Track& track, int64_t start_ms, std::optional<int64_t> until_ms, Bytes& out);
+    static size_t frames_until(const Track& track, std::optional<int64_t> until_ms);
+    static std::vector<PartFrame> take_frames(Track& track, size_t count);
+    void write_track(
+        Track& track, int64_t start_ms, bool last, std::optional<int64_t> until_ms, Bytes& out);
 
     Use use_;
 

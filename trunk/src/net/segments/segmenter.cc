@@ -269,6 +269,7 @@ void Segmenter::begin_at(const media::MediaPacket& packet) {
         }
         tracks_[kPartVideo].next_ticks.reset();
         audio_chain_.restart(now_ms);
+        sound_reserve_.reset();
         if (more_audio_) {
             more_audio_->restart(now_ms);
         }
@@ -600,6 +601,18 @@ void Segmenter::open_segment(int64_t start_ms) {
     segment_start_ms_ = start_ms;
 }
 
+// What the part that ends has of the default audio track. Where each track is a rendition, no part
+// of any is to be without samples.
+std::span<const PartFrame> Segmenter::sounds_until(std::optional<int64_t> until_ms) {
+    const std::vector<PartFrame>& sounds = tracks_[kPartAudio].frames;
+    const auto end = std::ranges::find_if(sounds, [&](const PartFrame& frame) {
+        return until_ms && frame.packet->time_ms() >= *until_ms;
+    });
+    const auto came = static_cast<size_t>(end - sounds.begin());
+    const bool holds = !ending_ && !format_->more.empty();
+    return {sounds.data(), holds ? sound_reserve_.take(came) : came};
+}
+
 // `all`: the last video frame, too, whose length may not be known.
 void Segmenter::end_part(int64_t end_ms, bool all) {
     if (!format_ && !decide_format()) {
@@ -612,11 +625,9 @@ void Segmenter::end_part(int64_t end_ms, bool all) {
     const size_t held = !all && !video.frames.empty() ? 1 : 0;
     const std::span<const PartFrame> frames(video.frames.data(), video.frames.size() - held);
     // Behind a part of audio comes the next one; beside video all of it that came goes along.
-    const bool alone = video_late_ && !all;
-    const auto sounds_end = std::ranges::find_if(audio.frames, [&](const PartFrame& frame) {
-        return alone && frame.packet->time_ms() >= end_ms;
-    });
-    const std::span<const PartFrame> sounds(audio.frames.begin(), sounds_end);
+    const std::optional<int64_t> until_ms =
+        video_late_ && !all ? std::optional(end_ms) : std::nullopt;
+    const std::span<const PartFrame> sounds = sounds_until(until_ms);
     if (frames.empty() && sounds.empty()) {
         return;
     }
@@ -642,11 +653,12 @@ void Segmenter::end_part(int64_t end_ms, bool all) {
     SegmentStore::NewPart part;
     part.independent = independent;
     part.composition_ms = frames.empty() ? 0 : frames.front().packet->info().composition_ms;
-    write_tracks({frames, sounds}, first, alone ? std::optional(end_ms) : std::nullopt, part);
+    write_tracks({frames, sounds}, first, until_ms, part);
     const auto count = static_cast<uint32_t>(frames.size());
     video.frames.erase(video.frames.begin(),
                        video.frames.begin() + static_cast<std::ptrdiff_t>(count));
-    audio.frames.erase(audio.frames.begin(), sounds_end);
+    audio.frames.erase(audio.frames.begin(),
+                       audio.frames.begin() + static_cast<std::ptrdiff_t>(sounds.size()));
     for (Track& track : tracks_) {
         track.bytes = 0;
         for (const PartFrame& frame : track.frames) {
@@ -682,7 +694,7 @@ void Segmenter::write_tracks(const PartFrames& frames,
     writer_->fill_from(has_more ? std::optional(part_start_ms_) : std::nullopt);
     part.audio_at = writer_->write(frames, first, part.bytes);
     if (has_more) {
-        part.more = more_audio_->write(part_start_ms_, first, until_ms);
+        part.more = more_audio_->write(part_start_ms_, first, ending_, until_ms);
     }
 }
 
@@ -696,7 +708,9 @@ void Segmenter::end_segment(int64_t end_ms, bool all) {
                                  ? std::max(video.last_ms, tracks_[kPartAudio].last_ms)
                                  : video.last_ms;
         const auto frame_ms = static_cast<int64_t>(video.last_duration / kTicksPerMs);
+        ending_ = true;
         end_part(std::min(end_ms, last + std::max<int64_t>(frame_ms, 1)), true);
+        ending_ = false;
     }
     store_.close();
     segment_start_ms_ = end_ms;

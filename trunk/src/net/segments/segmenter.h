@@ -16,12 +16,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/object_count.h"
 #include "net/segments/audio_chain.h"
 #include "net/segments/far_off.h"
 #include "net/segments/more_audio.h"
+#include "net/segments/part_reserve.h"
 #include "net/segments/part_writer.h"
 #include "net/segments/segment_store.h"
 #include "stream/stream.h"
@@ -127,6 +129,7 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     void follow_server_clock(int64_t start_ms);
     void follow_dates();
     int64_t expected_ms(int64_t start_ms) const;
+    std::span<const PartFrame> sounds_until(std::optional<int64_t> until_ms);
     void end_part(int64_t end_ms, bool all);
     void write_tracks(const PartFrames& frames,
                       bool first,
@@ -144,6 +147,7 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     std::array<Track, 2> tracks_;
     AudioChain audio_chain_;
     std::unique_ptr<MoreAudio> more_audio_;  // null: the default track alone is taken
+    PartReserve sound_reserve_;
     PartTracks format_tracks_;
     Ref<const SegmentFormat> format_;  // null: it is decided with the next part
     std::vector<Early> early_;         // what waits for the other track
@@ -155,6 +159,7 @@ class Segmenter final : public stream::PacketSink, private Counted<Segmenter> {
     bool running_ = false;        // a start has come, and was not lost since
     bool discontinuity_ = false;  // before the next segment
     bool renew_ = false;          // the format changes with the next start
+    bool ending_ = false;         // no part follows in this format, or not at once
     bool filling_ = true;         // from what was kept: arrival times say nothing
     int64_t part_start_ms_ = 0;
     int64_t segment_start_ms_ = 0;

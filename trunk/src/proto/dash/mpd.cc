@@ -74,7 +74,20 @@ void put_timeline(const Quality& quality,
 
 // Where a period begins in the presentation. One that had begun before the origin begins there.
 int64_t start_of(const Presentation& presentation, const Period& period) {
-    return std::max<int64_t>(period.wall_ms - presentation.origin_ms, 0);
+    const int64_t early_ms = presentation.filled ? 0 : period.early_ms;
+    return std::max<int64_t>(period.wall_ms - early_ms - presentation.origin_ms, 0);
+}
+
+// How far players may be behind. No less than they are to be: dash.js keeps to both.
+int64_t depth_of(const Presentation& presentation) {
+    int64_t depth_ms = 0;
+    for (const Period& period : presentation.periods) {
+        for (const Segment& segment : period.qualities.front().segments) {
+            depth_ms += segment.duration_ms;
+        }
+    }
+    const bool early = !presentation.filled && !presentation.periods.empty();
+    return std::max(depth_ms, early ? presentation.periods.front().early_ms : 0);
 }
 
 // The time of a quality's stream at the start of the period.
@@ -294,12 +307,8 @@ void put_period(const Presentation& presentation, size_t at, std::string& out) {
 // Times of the presentation are those of the wall clock since the origin, so that they go on over
 // discontinuities. With the epoch as the origin nothing has to be remembered.
 std::string write_mpd(const Presentation& presentation) {
-    int64_t depth_ms = 0;
     int64_t longest_ms = presentation.target_ms;
     for (const Period& period : presentation.periods) {
-        for (const Segment& segment : period.qualities.front().segments) {
-            depth_ms += segment.duration_ms;
-        }
         for (const Quality& quality : period.qualities) {
             for (const Segment& segment : quality.segments) {
                 longest_ms = std::max(longest_ms, segment.duration_ms);
@@ -315,7 +324,7 @@ std::string write_mpd(const Presentation& presentation) {
         "timeShiftBufferDepth=\"{}\" maxSegmentDuration=\"{}\" minBufferTime=\"{}\" "
         "suggestedPresentationDelay=\"{}\"",
         write_time_point(presentation.origin_ms), write_time_point(presentation.published_ms),
-        duration(depth_ms), duration(longest_ms), duration(presentation.target_ms),
+        duration(depth_of(presentation)), duration(longest_ms), duration(presentation.target_ms),
         duration(std::clamp<int64_t>(presentation.published_ms - presentation.origin_ms, 0,
                                      2 * presentation.target_ms)));
     if (live) {

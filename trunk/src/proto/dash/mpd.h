@@ -17,6 +17,8 @@ inline constexpr char kQueryMark = '\x01';
 
 // How far players of low latency stay behind, in milliseconds (ServiceDescription).
 inline constexpr int64_t kLatencyTargetMs = 1'500;
+// Period::early_ms, where the time of the stream allows it: longer than a player stays behind.
+inline constexpr int64_t kEarlyMs = kLatencyTargetMs + 500;
 
 struct Segment {
     int64_t start_ms = 0;  // in the time of its stream
@@ -54,7 +56,11 @@ struct Quality {
 // tracks the first is the main one.
 struct Period {
     uint64_t id = 0;
-    int64_t wall_ms = 0;                  // when its time began, since the epoch
+    int64_t wall_ms = 0;  // when its time began, since the epoch
+    // The period starts so much earlier than that. dash.js 5 begins kLatencyTargetMs behind, or at
+    // the start of the period where that is later. There it does not seek, and Chromium decodes
+    // nothing before dash.js corrects the place, at the end of the first segment.
+    int64_t early_ms = 0;
     std::vector<Quality> qualities = {};  // at least one; the first is the stream itself
 };
 

@@ -141,6 +141,13 @@ Run listed(const net::SegmentStore& store, bool grows) {
     return out;
 }
 
+// The first period of a stream may start before its media: nothing else is there.
+int64_t early_ms(const net::SegmentStore& store, const net::SegmentClock& clock) {
+    const uint64_t first =
+        store.next_number() - store.segments_made() - (store.has_open() ? 1U : 0U);
+    return clock.id == first ? std::clamp<int64_t>(clock.start_ms, 0, dash::kEarlyMs) : 0;
+}
+
 }  // namespace
 
 bool can_grow(const net::SegmentStore& store) {
@@ -157,6 +164,7 @@ dash::Presentation describe_segments(const net::SegmentStore& store, bool grows)
             const net::SegmentClock& clock = run.front()->clock;
             out.periods.push_back({.id = clock.id,
                                    .wall_ms = clock.steady_ms,
+                                   .early_ms = early_ms(store, clock),
                                    .qualities = {quality_of(store, run)}});
         }
         run.clear();

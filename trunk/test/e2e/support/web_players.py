@@ -13,7 +13,7 @@ from weir import TOP, wait_until
 PAGE = TOP / "trunk/test/web-players"
 LIBRARIES = TOP / "objs/tools/web-players"
 SUFFIX = {"ll-hls": ".m3u8", "hls": ".m3u8", "dash": ".mpd", "flv": ".flv"}
-# Name: its formats, and its name on npm.
+#Name : its formats, and its name on npm.
 PLAYERS = {"hls.js": (("ll-hls", "hls"), "hls.js"), "shaka": (("ll-hls", "hls", "dash"), "shaka-player"), "dash.js": (("dash",), "dashjs"),
            "vhs": (("ll-hls", "hls", "dash"), "video.js"), "mpegts.js": (("flv",), "mpegts.js"), "xgplayer": (("flv",), "xgplayer-flv")}
 
@@ -50,9 +50,15 @@ class PlayerPage:
 
     def begin(self, player, form, url, settings=None, audio_only=False):
         """Loads the player, and then starts it on a stream. `url` has no suffix."""
+        self.load(player)
+        self.start(form, url, settings, audio_only)
+
+    def load(self, player):
         self.pages += 1
         self.browser.open(f"{self.address}/page.html?player={player}&page={self.pages}")
         wait_until(lambda: self.browser.evaluate("typeof loaded == 'object' && loaded"), 20, f"{player} is loaded")
+
+    def start(self, form, url, settings=None, audio_only=False):
         options = {"low": form != "hls", "settings": settings or {}, "audioOnly": audio_only}
         self.browser.evaluate(f"begin({json.dumps(url + SUFFIX[form])}, {json.dumps(options)})")
 

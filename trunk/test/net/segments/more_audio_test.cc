@@ -161,6 +161,61 @@ TEST_F(MoreAudioTest, EachTrackHasFragmentsOfItsOwnInEachPart) {
     }
 }
 
+// As ffmpeg's transport streams have them.
+TEST_F(MoreAudioTest, PartsOfTracksThatComeInBurstsHaveSamples) {
+    more_ = {1};
+    name({{0, "en", {}}, {1, "de", {}}});
+    watch();
+    begin();
+    seconds(2);
+    const uint64_t from = store_.next_number() + 1;  // the first part without sound is before that
+    constexpr int kBurst = 8;                        // 320 ms
+    for (int i = 0; i < 200; i++, pass(40)) {
+        send(TrackKind::kVideo, clock_,
+             tag_body(Codec::kH264, i % 25 == 0 ? BodyKind::kKeyFrame : BodyKind::kFrame,
+                      Bytes{0, 0, 0, 2, static_cast<uint8_t>(i % 25 == 0 ? 0x65 : 0x41), 0x88}));
+        for (uint32_t k = kBurst; i % kBurst == kBurst - 1 && k > 0; k--) {
+            const uint32_t time_ms = clock_ - 40 * (k - 1);
+            send(TrackKind::kAudio, time_ms,
+                 tag_body(Codec::kAac, BodyKind::kFrame, test::from_hex("211004")));
+            send(TrackKind::kAudio, time_ms, test::aac_multitrack(1, false, 1));
+        }
+    }
+    size_t parts = 0;
+    for (const Segment& segment : store_.all()) {
+        for (size_t i = 0; segment.number >= from && i < segment.parts.size(); i++, parts++) {
+            const SegmentPart& part = segment.parts[i];
+            EXPECT_EQ(count(as_text(part.bytes->bytes().subspan(part.audio_at)), "trun"), 1U)
+                << segment.number << ", part " << i;
+            EXPECT_EQ(count(as_text(part.more.at(0)->bytes()), "trun"), 1U)
+                << segment.number << ", part " << i;
+        }
+    }
+    EXPECT_GT(parts, 25U);
+}
+
+TEST_F(MoreAudioTest, NothingIsHeldBackWhereAFormatEnds) {
+    more_ = {1};
+    name({{0, "en", {}}, {1, "de", {}}});
+    watch();
+    begin();
+    seconds(1);
+    more_.clear();  // for a part or two
+    for (int i = 1; i < 13; i++, pass(40)) {
+        send(TrackKind::kVideo, clock_,
+             tag_body(Codec::kH264, BodyKind::kFrame, Bytes{0, 0, 0, 2, 0x41, 0x88}));
+    }
+    for (int i = 0; i < 5; i++) {
+        send(TrackKind::kAudio, clock_, test::aac_multitrack(1, false, 0x4d41524b));
+    }
+    publish_again(clock_);
+    size_t found = 0;
+    for (const SegmentPart& part : store_.all().back().parts) {
+        found += count(as_text(part.more.at(0)->bytes()), "MARK");
+    }
+    EXPECT_EQ(found, 5U);
+}
+
 TEST_F(MoreAudioTest, OneTrackIsAsItWas) {
     const auto made = [this] {
         publish_again();

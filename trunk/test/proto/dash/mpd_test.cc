@@ -178,6 +178,23 @@ TEST(MpdTest, APeriodThatHadBegunBeforeTheOriginBeginsThere) {
     EXPECT_THAT(text, HasSubstr("presentationTimeOffset=\"3614000\""));
 }
 
+TEST(MpdTest, APeriodMayStartBeforeItsMedia) {
+    Presentation fresh = live();
+    fresh.periods[0].early_ms = 2'000;
+    std::string text = write_mpd(fresh);
+    EXPECT_THAT(text, HasSubstr("<Period id=\"7\" start=\"PT8.000S\">"));
+    EXPECT_EQ(count_of(text, "presentationTimeOffset=\"8000\""), 2U) << "so media have their times";
+    EXPECT_EQ(count_of(text, "<S t=\"20000\" d=\"2000\" r=\"1\"/>"), 2U);
+    EXPECT_THAT(text, HasSubstr("timeShiftBufferDepth=\"PT5.960S\""));
+    stream_of(fresh).segments = {{10'000, 1'000}};
+    EXPECT_THAT(write_mpd(fresh), HasSubstr("timeShiftBufferDepth=\"PT2.000S\""));
+    fresh.filled = true;
+    text = write_mpd(fresh);
+    EXPECT_THAT(text, HasSubstr("<Period id=\"7\" start=\"PT10.000S\">"))
+        << "GStreamer counts from the start";
+    EXPECT_THAT(text, HasSubstr("timeShiftBufferDepth=\"PT1.000S\""));
+}
+
 TEST(MpdTest, NobodyIsToStayFurtherBehindThanTheOrigin) {
     Presentation begins = live();
     EXPECT_THAT(write_mpd(begins), HasSubstr("suggestedPresentationDelay=\"PT4.000S\""));

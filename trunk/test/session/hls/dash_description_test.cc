@@ -163,6 +163,24 @@ TEST(DashDescriptionTest, AShortSegmentIsListedWhereTheNextBeginsInAnotherSecond
     EXPECT_EQ(describe_segments(home.store(), true).periods.at(0).qualities[0].segments.size(), 2U);
 }
 
+TEST(DashDescriptionTest, TheFirstPeriodOfAStreamStartsEarly) {
+    Segments stream(100, 20'000, kNow);
+    stream.open();
+    EXPECT_EQ(describe_segments(stream.store(), true).periods.front().early_ms, dash::kEarlyMs);
+    Segments young(100, 700, kNow);
+    young.open();
+    EXPECT_EQ(describe_segments(young.store(), true).periods.front().early_ms, 700)
+        << "no time is below 0";
+    stream.store().close();
+    stream.skip(kGop);
+    stream.begin("avc1.64001e");
+    stream.add(1);
+    const dash::Presentation two = describe_segments(stream.store(), true);
+    ASSERT_EQ(two.periods.size(), 2U);
+    EXPECT_EQ(two.periods[0].early_ms, dash::kEarlyMs) << "it does not change";
+    EXPECT_EQ(two.periods[1].early_ms, 0) << "the media of the one before are there";
+}
+
 TEST(DashDescriptionTest, AVariantIsVideoAlone) {
     Segments home(7, 10'000, kNow);
     Segments other(30, 10'000, kNow + 300);
