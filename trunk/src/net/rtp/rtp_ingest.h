@@ -75,7 +75,8 @@ struct RtpIngestStats {
 
 class RtpIngest : private TsOutput {
   public:
-    static constexpr size_t kMaxSources = 1 + media::Description::kMaxAudioTracks;
+    static constexpr size_t kMaxSources = 9;
+    static_assert(kMaxSources == 1 + media::Description::kMaxAudioTracks);
     static constexpr size_t kMaxTracks = 16;
     // Video frames of one moment are put a millisecond apart, up to so far behind it: times rise.
     static constexpr int64_t kMaxPushedMs = 40;
