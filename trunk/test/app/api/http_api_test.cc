@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "app/access/api_guard.h"
 #include "app/api/health_api.h"
 #include "app/api/health_monitor.h"
 #include "app/api/metrics.h"
@@ -399,6 +400,7 @@ struct EveryRoute {
         cluster_api.add_to(router);
         add_processes_to(router, who, nullptr, [] { return ProcessFigures(); });
         tls.add_to(router, who);
+        guard.add_to(router, who);
     }
 
     net::ServerIdentity who{"vid-1234567", "89abcdef", MonoClock::now()};
@@ -417,6 +419,9 @@ struct EveryRoute {
     Reloader reloader{{}, {}};
     ReloadApi reload{who, reloader};
     TlsService tls{nullptr};
+    net::Limits limits;
+    AccessControl access{limits};
+    ApiGuard guard{alone, access, limits};
     net::HttpRouter open;
     io::Resolver resolver;
     net::HttpClient dialer{resolver};

@@ -166,7 +166,9 @@ TEST_F(RecordTracksTest, FramesOfEachTrackAreItsOwn) {
     finish();
     const std::vector<Bytes>& units = files_.all.at(0);
     const auto tracks = mp4::read_tracks(units.front());
-    for (const auto& sample : mp4::read_samples(units.at(1), tracks).value()) {
+    const auto samples = mp4::read_samples(units.at(1), tracks);
+    ASSERT_TRUE(samples);
+    for (const auto& sample : *samples) {
         if (sample.track > 1) {
             const auto id = static_cast<uint8_t>(sample.track - 1);
             const Bytes wanted = test::aac_multitrack(id, false, id);
