@@ -131,7 +131,7 @@ bool ApiGuard::admit(net::HttpExchange& exchange, const net::HttpRoute* route) {
     } else if (!admit_page(exchange, needed, false)) {
         return false;
     }
-    if (needed != ApiRole::kRead) {
+    if (changes(request.method)) {
         log::info("api change by={} role={} ip={} method={} path={}", login.name(),
                   to_string(login.role), exchange.peer().host(), http::to_string(request.method),
                   log::escaped(request.path));

@@ -11,8 +11,7 @@ from weir import free_port
 
 CONCLUSION, KINDS, OVERLOAD, NO_ANSWER = 0xFFFFFFFF, 1000, 1402, -1
 STRANGERS, MOST_KB = 10_000, 50_000
-#HSREQ(libsrt 1.5.1, latency 120 ms), \
-    and the stream id "#!::r=live/none,m=request" as words turned around.
+# HSREQ (libsrt 1.5.1, latency 120 ms), and the stream id as words turned around.
 STREAM_ID = b"#!::r=live/none,m=request".ljust(28, b"\0")
 EXTENSIONS = (struct.pack(">5I", 0x00010003, 0x00010501, 0xBF, 0x00780078, 0x00050000 | len(STREAM_ID) // 4)
               + b"".join(STREAM_ID[at:at + 4][::-1] for at in range(0, len(STREAM_ID), 4)))
