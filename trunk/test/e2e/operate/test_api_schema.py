@@ -103,7 +103,7 @@ async def everybody(weir, folder):
 
 @pytest.mark.timeout(180)
 def test_answers_are_what_the_document_says(new_weir, folder):
-    weir = rtc_weir(new_weir)
+    weir = rtc_weir(new_weir, "play { wait_publisher 5m; }")  # somebody waits for what nobody publishes
 
     async def scenario():
         async with everybody(weir, folder):
