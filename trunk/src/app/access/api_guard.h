@@ -3,10 +3,10 @@
 //
 // With tokens or users configured, everybody needs one: read for what GET shows, operate to end
 // clients and to record, admin for all else that changes something or costs much. Each change is a
-// line of the log with who made it. Without, whoever reaches a listener may do everything, but for
-// pages of other sites in a browser: Host against names of strangers that point here (DNS
-// rebinding), Origin against requests that a page makes behind its reader's back. Routes with rules
-// of their own (WHIP) pass; the request rate holds for all.
+// line of the log with who made it. Without tokens and users, whoever reaches a listener may do
+// everything. Pages of other sites in a browser may not: Host against names of strangers that point
+// here (DNS rebinding), Origin against requests that a page makes behind its reader's back. Routes
+// with rules of their own (WHIP) pass; the request rate holds for all.
 #pragma once
 
 #include <string>

@@ -84,8 +84,8 @@ class HttpApi {
     // itself. May yield; bounded in time.
     void set_live_elsewhere(std::function<std::vector<std::string>(bool history)> ask);
 
-    // Of a node of a cluster, after set_live_elsewhere(): streams of other nodes, as entries of
-    // /live.json. May yield; bounded in time.
+    // After set_live_elsewhere(). In a cluster, `ask` gives the streams of other nodes, as entries
+    // of /live.json. It may yield, and is bounded in time.
     void set_live_of_cluster(std::function<std::vector<net::Json>()> ask) {
         (live_elsewhere_ ? live_of_all_ : live_).set_cluster(std::move(ask));
     }

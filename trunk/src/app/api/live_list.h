@@ -1,8 +1,8 @@
 // The list of what is live, for pages: made at most twice a second, however many ask, and then
 // shown to each as far as it may see it.
 //
-// Of a server of several processes it is the list of all of them, or of this one alone; of a node
-// of a cluster also what is published at the others.
+// A server of several processes lists the streams of all of them, or of this one alone. In a
+// cluster the streams of other nodes are in the list, too.
 //
 // Streams are grouped by vhost and app, within which the same rules hold for all. Whoever asks says
 // of each group whether it is shown; those who see the same groups share one text.
@@ -40,8 +40,8 @@ class LiveList {
 
     void set_others(AskOthers others) { others_ = std::move(others); }
 
-    // Of a node of a cluster, before the first text(): entries of streams that are published at
-    // other nodes. May yield; bounded in time.
+    // Before the first text(). In a cluster it gives the entries of streams of other nodes. It may
+    // yield, and is bounded in time.
     using AskCluster = std::function<std::vector<net::Json>()>;
 
     void set_cluster(AskCluster cluster) { cluster_ = std::move(cluster); }

@@ -28,7 +28,7 @@ struct RegistryList {
     // Where a name stands; none: nowhere.
     std::optional<size_t> find(std::string_view name) const;
 
-    // Of a list of nodes: whether that boot of the node lives.
+    // In a list of nodes: whether the node is there, and was not started anew since `boot`.
     bool lives(std::string_view node, std::string_view boot) const;
 };
 
